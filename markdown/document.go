@@ -52,7 +52,10 @@ func Parse(src []byte) (*Document, error) {
 		return nil, err
 	}
 	d.root = root
-	return d, d.checkDepth()
+	if err := d.checkDepth(); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // Source returns the bytes that were parsed.
@@ -90,9 +93,10 @@ func cutLine(src []byte, off int) (line []byte, next int) {
 	return src[off:], len(src)
 }
 
-// lineStart returns the offset at which the line that holds off begins.
-func lineStart(src []byte, off int) int {
-	return bytes.LastIndexByte(src[:off], '\n') + 1
+// lineStart returns where the line begins that holds an offset of the parsed body. A
+// byte order mark is no part of the first line.
+func (d *Document) lineStart(off int) int {
+	return d.body + bytes.LastIndexByte(d.src[d.body:d.body+off], '\n') + 1
 }
 
 // Position returns the 1-based line and column of a byte offset. Columns count
@@ -149,8 +153,9 @@ func (d *Document) Sections() []Section {
 		_, end := cutLine(d.src, max(start, raw.End-1))
 		if raw.End == raw.Start {
 			_, end = cutLine(d.src, start)
-		} else if d.src[firstMark(d.src, start)] != '#' {
-			_, end = cutLine(d.src, end) // the underline of a setext heading
+		} else if mark := firstMark(d.src, start); d.src[mark] != '#' || mark == raw.Start {
+			// A setext heading has an underline; its text may begin with '#' ("#1").
+			_, end = cutLine(d.src, end)
 		}
 		out = append(out, Section{Title: PlainText(raw.In(d.src)), Level: h.Level, Heading: Span{start, end}})
 	}
@@ -174,7 +179,7 @@ func firstMark(src []byte, off int) int {
 }
 
 // startOf returns where the first line of a block begins.
-func (d *Document) startOf(n ast.Node) int { return lineStart(d.src, d.body+n.Pos()) }
+func (d *Document) startOf(n ast.Node) int { return d.lineStart(n.Pos()) }
 
 // linesOf spans the text lines of a leaf block, without its final newline.
 func (d *Document) linesOf(n ast.Node) Span {

@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -17,7 +18,9 @@ type Edit struct {
 // longer a section there, the edit would have swallowed it, and Apply fails.
 func Apply(src []byte, edits ...Edit) ([]byte, error) {
 	edits = slices.Clone(edits)
-	slices.SortStableFunc(edits, func(a, b Edit) int { return a.Start - b.Start })
+	slices.SortStableFunc(edits, func(a, b Edit) int {
+		return cmp.Or(a.Start-b.Start, a.End-b.End) // an insertion goes before what it stands at
+	})
 	var out bytes.Buffer
 	at := 0
 	for _, e := range edits {

@@ -1,9 +1,6 @@
 package markdown
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
 
 // Escape returns s as one line of text that stays text wherever Markdown puts it:
 // rendered, it is one text node that reads as s with white space collapsed. Bytes that
@@ -16,6 +13,9 @@ func Cell(s string) string { return escape(s, true) }
 func escape(s string, cell bool) string {
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "�")), " ")
 	s = strings.ReplaceAll(s, "\x00", "�")
+	// A byte order mark at the start of a file is cut before Markdown is read.
+	head := len(s) - len(strings.TrimLeft(strings.TrimPrefix(s, string(bom)), " "))
+	tail := len(strings.TrimRight(s, "#")) // in a heading the rest would be its closing sequence
 	var out strings.Builder
 	out.Grow(len(s) + 8)
 	for i := 0; i < len(s); i++ {
@@ -25,9 +25,9 @@ func escape(s string, cell bool) string {
 			c == '|' && cell,
 			c == '_' && !(i > 0 && i < len(s)-1 && isWord(s[i-1]) && isWord(s[i+1])),
 			c == '&' && i+1 < len(s) && (isWord(s[i+1]) || s[i+1] == '#'),
-			i == 0 && strings.IndexByte("#-+=>:|", c) >= 0,
-			(c == '.' || c == ')') && isNumber(s[:i]),
-			c == '#' && i > 0 && isTail(s[i:]):
+			i == head && strings.IndexByte("#-+=>:|", c) >= 0,
+			(c == '.' || c == ')') && i > head && isNumber(s[head:i]),
+			c == '#' && i >= tail:
 			out.WriteByte('\\')
 		}
 		out.WriteByte(c)
@@ -39,6 +39,3 @@ func escape(s string, cell bool) string {
 func isNumber(s string) bool {
 	return len(s) > 0 && len(s) <= 9 && strings.Trim(s, "0123456789") == ""
 }
-
-// isTail reports whether s is only '#': in a heading it would be its closing sequence.
-func isTail(s string) bool { return strings.Trim(s, "#") == "" && utf8.ValidString(s) }

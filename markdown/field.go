@@ -30,9 +30,9 @@ func (d *Document) Fields(s Span) []Field {
 		if d.startOf(n) >= s.End {
 			break
 		}
-		end := s.End
+		end := len(d.src)
 		if n.NextSibling() != nil {
-			end = min(end, d.startOf(n.NextSibling()))
+			end = d.startOf(n.NextSibling())
 		}
 		for item := n.FirstChild(); item != nil; item = item.NextSibling() {
 			to := end
@@ -58,6 +58,7 @@ func (d *Document) field(item ast.Node, end int) Field {
 		f.Item.End++
 	}
 	var text []string
+	var first ast.Node // the block whose first line may hold the key
 	for n := item.FirstChild(); n != nil; n = n.NextSibling() {
 		if n.Kind() == ast.KindList {
 			for it := n.FirstChild(); it != nil; it = it.NextSibling() {
@@ -66,20 +67,23 @@ func (d *Document) field(item ast.Node, end int) Field {
 			continue
 		}
 		text = append(text, d.textLines(n)...)
+		if first == nil && len(text) > 0 {
+			first = n
+		}
 	}
-	if len(text) == 0 {
+	if first == nil {
 		return f
 	}
-	first := d.linesOf(item.FirstChild()).Start
-	line := strings.TrimRight(text[0], " \t\r\n")
+	start := d.linesOf(first).Start
+	line := text[0]
 	key, at, ok := cutKey(line)
-	if !ok {
+	if !ok || first.Kind() != ast.KindParagraph && first.Kind() != ast.KindTextBlock {
 		f.Value = PlainText([]byte(strings.Join(text, " ")))
-		f.Raw.Start = first
+		f.Raw.Start = min(start, f.Raw.End)
 		return f
 	}
 	f.Key = key
-	f.Raw.Start = min(first+at, f.Raw.End)
+	f.Raw.Start = min(start+at, f.Raw.End)
 	value := line[at:]
 	if len(text) > 1 && isBlockScalar(value) {
 		value = ""
@@ -101,14 +105,15 @@ func (d *Document) textLines(n ast.Node) []string {
 	if lines := n.Lines(); lines != nil {
 		for i := range lines.Len() {
 			s := lines.At(i)
-			out = append(out, strings.TrimSpace(string(d.src[d.body+s.Start:d.body+s.Stop])))
+			out = append(out, strings.Trim(string(d.src[d.body+s.Start:d.body+s.Stop]), " \t\r\n"))
 		}
 	}
 	return out
 }
 
 // cutKey splits "key: value" and returns where in line the value begins. The key may
-// stand in bold, italic or code.
+// stand in bold, italic or code. As in YAML a blank or the line's end follows the
+// colon: "https://example.org" and "10:30" have no key.
 func cutKey(line string) (key string, at int, ok bool) {
 	colon := strings.IndexByte(line, ':')
 	if colon < 0 {
@@ -125,11 +130,14 @@ func cutKey(line string) (key string, at int, ok bool) {
 		}
 	}
 	at = colon + 1
-	for _, mark := range []string{"**", "__", "*", "_", "`"} { // **key:** value
+	for _, mark := range []string{"***", "**", "__", "*", "_", "`"} { // **key:** value
 		if strings.HasPrefix(raw, mark) && !strings.HasSuffix(raw, mark) && strings.HasPrefix(line[at:], mark) {
 			at += len(mark)
 			break
 		}
+	}
+	if at < len(line) && line[at] != ' ' && line[at] != '\t' {
+		return "", 0, false
 	}
 	for at < len(line) && (line[at] == ' ' || line[at] == '\t') {
 		at++

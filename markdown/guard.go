@@ -13,6 +13,8 @@ import (
 const (
 	maxBytes      = 8 << 20 // the largest file any domain reads
 	maxOpeners    = 16      // containers opened by the prefix of one line
+	maxOpen       = 64      // containers open at once, over-estimated
+	maxWork       = 2 << 20 // lines, each counted once for every container open on it
 	maxListDepth  = 32
 	deepLine      = 8 // containers open at once, from which on lines are counted
 	maxDeepLines  = 20_000
@@ -20,6 +22,7 @@ const (
 	parseTimeout  = 2 * time.Second
 	timeoutFrom   = 16 << 10 // smaller texts cannot run into the timeout
 	maxInlineText = 4 << 10  // bytes of one cell or value that inline syntax is read in
+	maxMarks      = 256      // unescaped brackets, stars, underscores and '<' in it
 )
 
 // LimitError says which guard refused a text, and at which 1-based line.
@@ -31,13 +34,13 @@ type LimitError struct {
 func (e *LimitError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Limit) }
 
 // guard looks at each line before the parser does. The number of open containers is
-// estimated from above: a container opened by a marker needs two columns of
-// indentation to stay open, except on a lazy line, which keeps all of them open.
+// estimated from above: a list item needs two more columns of blanks to stay open, a
+// quote needs its marker, and only a lazy line keeps all of them open without.
 func guard(src []byte, body int) error {
 	if len(src) > maxBytes {
 		return &LimitError{1, fmt.Sprintf("the text has more than %d bytes", maxBytes)}
 	}
-	open, deep, blank := 0, 0, true
+	open, deep, work, blank := 0, 0, 0, true
 	line := bytes.Count(src[:body], []byte("\n"))
 	for at := body; at < len(src); {
 		raw, next := cutLine(src, at)
@@ -49,20 +52,25 @@ func guard(src []byte, body int) error {
 		if len(rest) == 0 && openers == 0 {
 			blank = true
 		} else {
-			if blank {
-				open = min(open, width/2) + openers
-			} else {
-				open = max(open, width/2+openers)
+			now := min(open, width/2) + openers
+			if !blank {
+				now = max(now, open)
 			}
-			blank = false
+			open, blank = now, false
+		}
+		if open > maxOpen {
+			return &LimitError{line, fmt.Sprintf("more than %d containers open", maxOpen)}
+		}
+		if work += open; work > maxWork {
+			return &LimitError{line, fmt.Sprintf("more than %d lines, each counted for every container open on it", maxWork)}
 		}
 		if open > deepLine {
 			if deep++; deep > maxDeepLines {
 				return &LimitError{line, fmt.Sprintf("more than %d lines inside more than %d containers", maxDeepLines, deepLine)}
 			}
 		}
-		if len(raw) > maxCells && bytes.Count(raw, []byte("|")) > maxCells+1 && next < len(src) {
-			if after, _ := cutLine(src, next); isDelimiter(after) {
+		if len(raw) > maxCells && bytes.Count(raw, []byte("|")) >= maxCells && next < len(src) {
+			if after, _ := cutLine(src, next); isDelimiter(after) && countCells(raw) > maxCells {
 				return &LimitError{line, fmt.Sprintf("a table header of more than %d cells", maxCells)}
 			}
 		}
@@ -71,8 +79,8 @@ func guard(src []byte, body int) error {
 	return nil
 }
 
-// prefix returns the columns of indentation before the first container marker, the
-// number of container markers at the start of the line, and what follows them.
+// prefix returns the columns of blanks before, between and behind the container
+// markers at the start of the line, the number of markers, and what follows them.
 func prefix(line []byte) (width, openers int, rest []byte) {
 	line = bytes.TrimRight(line, "\r\n")
 	i := 0
@@ -89,7 +97,6 @@ func prefix(line []byte) (width, openers int, rest []byte) {
 		}
 	}
 	blanks()
-	indent := width
 	for i < len(line) {
 		j := i
 		switch c := line[i]; {
@@ -98,27 +105,27 @@ func prefix(line []byte) (width, openers int, rest []byte) {
 		case c == '-' || c == '*' || c == '+':
 			j++
 			if j < len(line) && line[j] != ' ' && line[j] != '\t' {
-				return indent, openers, line[i:]
+				return width, openers, line[i:]
 			}
 		case c >= '0' && c <= '9':
 			for j < len(line) && j-i < 9 && line[j] >= '0' && line[j] <= '9' {
 				j++
 			}
 			if j == len(line) || (line[j] != '.' && line[j] != ')') {
-				return indent, openers, line[i:]
+				return width, openers, line[i:]
 			}
 			j++
 			if j < len(line) && line[j] != ' ' && line[j] != '\t' {
-				return indent, openers, line[i:]
+				return width, openers, line[i:]
 			}
 		default:
-			return indent, openers, line[i:]
+			return width, openers, line[i:]
 		}
 		openers++
 		i = j
 		blanks()
 	}
-	return indent, openers, nil
+	return width, openers, nil
 }
 
 // bounded runs the parser under a wall-clock backstop. Go cannot stop the parser, so

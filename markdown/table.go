@@ -71,7 +71,7 @@ func (d *Document) Tables(s Span) []Table {
 
 // wholeLine spans the line that holds an offset of the parsed body.
 func (d *Document) wholeLine(off int) Span {
-	start := lineStart(d.src, d.body+off)
+	start := d.lineStart(off)
 	_, end := cutLine(d.src, start)
 	return Span{start, end}
 }

@@ -1,0 +1,153 @@
+// Package finding holds what a check is, what it is given and what it reports.
+//
+// A Check is a value: adding a rule is adding one value to a domain's list. Its pass
+// gives it a Tree, which may be an index, a commit or a directory; a check cannot tell
+// which, so the hook and CI cannot disagree. The explanation of a code, the manual and
+// the tests are derived from the same list.
+package finding
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+)
+
+// Severity says what a finding does to the exit code.
+type Severity int
+
+const (
+	Off     Severity = iota
+	Info             // shown only when asked for
+	Warning          // shown
+	Error            // shown, and the gate says no
+)
+
+var severityNames = [...]string{"off", "info", "warning", "error"}
+
+func (s Severity) String() string { return severityNames[s] }
+
+// MarshalText writes the name of the severity.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Scope says what of a change a check looks at, and so how often it runs.
+type Scope int
+
+const (
+	ScopeTree   Scope = iota // the whole tree, once
+	ScopeChange              // the net change against the parents, once
+)
+
+func (s Scope) String() string { return [...]string{"tree", "change"}[s] }
+
+// Check is one rule. Code is "area/kebab-name"; a published code never changes its
+// meaning. Run reports through the pass and returns an error only if it could not do
+// its work; an error, like a panic, makes the run incomplete, never a pass.
+type Check struct {
+	Code     string
+	Title    string // one line, without a full stop
+	Doc      string // what it means, and how to mend it
+	Severity Severity
+	Scope    Scope
+	Run      func(*Pass) error
+}
+
+// Tree is the content that is judged. Names are slash-separated and relative to the
+// top of the repository. ObjectID is the Git object id of a name, if it has one.
+type Tree interface {
+	fs.FS
+	fs.ReadFileFS
+	fs.ReadDirFS
+	fs.StatFS
+	ObjectID(name string) (string, bool)
+}
+
+// Pass is one run of one check.
+type Pass struct {
+	Ctx     context.Context
+	New     Tree
+	Parents []Tree
+	Report  func(Finding)
+}
+
+// Pos is a place in a file: 1-based, columns count runes. The zero Pos is no place.
+type Pos struct{ Line, Col int }
+
+// Finding is one thing that a check objects to. Code and Severity are filled from the
+// check. Key names the subject (a record id, a row id) for the fingerprint; without one
+// the message is taken.
+type Finding struct {
+	Code     string
+	Path     string
+	Message  string
+	Fix      string // the command or edit that mends it
+	Key      string
+	Start    Pos
+	End      Pos
+	Severity Severity
+	Title    string
+}
+
+// Unchecked is a part of the run that gave no verdict. It makes the exit code 3 unless
+// something worse was found.
+type Unchecked struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Fix     string `json:"fix,omitzero"`
+}
+
+// Coder is an error that names the code under which it is reported as unchecked.
+type Coder interface {
+	error
+	Code() string
+}
+
+// Result is what a run of checks found, sorted by path, place, code and message.
+type Result struct {
+	Findings  []Finding
+	Unchecked []Unchecked
+}
+
+// Exit codes of the house.
+const (
+	ExitOK        = 0 // nothing to object to
+	ExitFindings  = 1 // the gate says no
+	ExitInvalid   = 2 // input, usage or configuration; nothing was changed
+	ExitUnchecked = 3 // could not be checked; never a pass
+	ExitStale     = 4 // the world changed since the plan
+	ExitBusy      = 5 // another process holds the lock
+)
+
+// Exit is the exit code of the result: an error finding comes before an unchecked part.
+func (r Result) Exit() int {
+	for _, f := range r.Findings {
+		if f.Severity == Error {
+			return ExitFindings
+		}
+	}
+	if len(r.Unchecked) > 0 {
+		return ExitUnchecked
+	}
+	return ExitOK
+}
+
+// Count returns the number of findings of a severity.
+func (r Result) Count(s Severity) int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Place is "path:line:col" as far as it is known, fit for a terminal.
+func (f Finding) Place() string {
+	switch {
+	case f.Path == "":
+		return "repository"
+	case f.Start.Line == 0:
+		return Clean(f.Path)
+	}
+	return fmt.Sprintf("%s:%d:%d", Clean(f.Path), f.Start.Line, f.Start.Col)
+}

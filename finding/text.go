@@ -1,0 +1,157 @@
+package finding
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+)
+
+// Report is what the writers print: the result of a run and what was looked at.
+type Report struct {
+	Result
+	Tool     string // version of the program
+	Mode     string // staged, worktree, commit, range
+	Base     string // revision the change is measured against, if it has a name
+	Head     string
+	Files    int
+	Commits  int
+	Verbose  bool // text: info findings too
+	Color    bool // text
+	Summary  bool // text: the closing line that says what was examined
+	LastHint string
+}
+
+// WriteText prints a finding a line, `path:line:col: severity code: message`, each with
+// its hint, and ends with LastHint, the action that mends the whole.
+func WriteText(w io.Writer, r Report) error {
+	b := bufio.NewWriter(w)
+	for _, f := range r.Findings {
+		if f.Severity == Info && !r.Verbose {
+			continue
+		}
+		fmt.Fprintf(b, "%s: %s %s: %s\n", f.Place(), paint(r.Color, f.Severity), f.Code, Clean(f.Message))
+		if f.Fix != "" {
+			fmt.Fprintf(b, "  hint: %s\n", Clean(f.Fix))
+		}
+	}
+	for _, u := range r.Unchecked {
+		fmt.Fprintf(b, "not checked: %s: %s\n", u.Code, Clean(u.Message))
+		if u.Fix != "" {
+			fmt.Fprintf(b, "  hint: %s\n", Clean(u.Fix))
+		}
+	}
+	if r.Summary {
+		fmt.Fprintf(b, "examined %s", count(r.Files, "file"))
+		if r.Commits > 0 {
+			fmt.Fprintf(b, ", %s", count(r.Commits, "commit"))
+		}
+		fmt.Fprintf(b, ": %s, %s", count(r.Count(Error), "error"), count(r.Count(Warning), "warning"))
+		if n := len(r.Unchecked); n > 0 {
+			fmt.Fprintf(b, ", %d not checked", n)
+		}
+		fmt.Fprintln(b)
+	}
+	if r.LastHint != "" {
+		fmt.Fprintln(b, Clean(r.LastHint))
+	}
+	return b.Flush()
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func paint(color bool, s Severity) string {
+	if !color {
+		return s.String()
+	}
+	return fmt.Sprintf("\x1b[%sm%s\x1b[0m", [...]string{"0", "36", "33", "31"}[s], s)
+}
+
+// Clean makes text of files, models and Git fit for a terminal: escape sequences,
+// control characters, bidirectional controls and other invisible characters are taken
+// out, line breaks become spaces, bytes that are not UTF-8 become U+FFFD.
+func Clean(s string) string {
+	if isClean(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == 0x2028 || r == 0x2029:
+			return ' '
+		case Unsafe(r):
+			return -1
+		}
+		return r
+	}, dropEscapes(strings.ToValidUTF8(s, "�")))
+}
+
+// CleanLines is Clean that keeps line breaks and tabs, for texts of several lines.
+func CleanLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = strings.ReplaceAll(Clean(strings.ReplaceAll(l, "\t", "    ")), "\t", "    ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func isClean(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// dropEscapes removes ANSI escape sequences whole, so that their letters do not stay.
+func dropEscapes(s string) string {
+	if !strings.ContainsRune(s, 0x1b) {
+		return s
+	}
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != 0x1b {
+			out.WriteByte(s[i])
+			continue
+		}
+		if i++; i >= len(s) {
+			break
+		}
+		switch s[i] {
+		case '[': // CSI: parameters, then one final byte
+			for i++; i < len(s) && (s[i] < 0x40 || s[i] > 0x7e); i++ {
+			}
+		case ']', 'P', '_', '^', 'X': // strings, ended by BEL or ESC \
+			for i++; i < len(s) && s[i] != 0x07 && s[i] != 0x1b; i++ {
+			}
+			if i+1 < len(s) && s[i] == 0x1b && s[i+1] == '\\' {
+				i++
+			}
+		}
+	}
+	return out.String()
+}
+
+// Unsafe reports whether a character is a control, a bidirectional control, a tag or
+// another invisible character, or a noncharacter: something that can hide or forge text.
+func Unsafe(r rune) bool {
+	switch {
+	case unicode.Is(unicode.Cc, r),
+		r == 0x061c, r == 0x180e, r == 0xfeff,
+		r >= 0x200b && r <= 0x200f,
+		r >= 0x2028 && r <= 0x202e,
+		r >= 0x2060 && r <= 0x206f,
+		r >= 0xfff9 && r <= 0xfffb,
+		r >= 0xe0000 && r <= 0xe007f,
+		r >= 0xfdd0 && r <= 0xfdef,
+		r&0xfffe == 0xfffe:
+		return true
+	}
+	return false
+}

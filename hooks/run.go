@@ -1,0 +1,187 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"assent/finding"
+	"assent/lint"
+	"assent/repo"
+	"assent/skmb"
+	"assent/store"
+)
+
+// Call is one run of a hook. Stderr is where Git shows text; a hook prints nothing else.
+type Call struct {
+	Event  string
+	Args   []string
+	Env    []string
+	Stderr io.Writer
+	Color  bool
+	Now    func() time.Time
+	Build  string // names the program's build, for cached verdicts
+	Tool   string // name and version, for manifests
+}
+
+// run is what the steps of one event share.
+type run struct {
+	Call
+	ctx   context.Context
+	event Event
+	repo  *repo.Repo
+	code  int // exit code, in events that may stop Git
+}
+
+// Run runs the steps of an event and returns the exit code for Git. In an event that may
+// stop Git everything that goes wrong stops it; in the others nothing does.
+func Run(ctx context.Context, c Call) int {
+	event, ok := Find(c.Event)
+	if !ok {
+		fmt.Fprintf(c.Stderr, "assent: there is no hook %q; see assent hook --list\n", finding.Clean(c.Event))
+		return finding.ExitInvalid
+	}
+	ctx, cancel := context.WithTimeout(ctx, event.Limit)
+	defer cancel()
+	r := &run{Call: c, ctx: ctx, event: event}
+	done := make(chan error, 1)
+	go func() { done <- r.steps() }()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = fmt.Errorf("it took longer than %s", event.Limit)
+	}
+	if !event.MayStop() {
+		if err != nil {
+			fmt.Fprintf(c.Stderr, "assent: %s: not done: %s\n", c.Event, finding.Clean(err.Error()))
+		}
+		return finding.ExitOK
+	}
+	if err != nil {
+		u := finding.Unchecked{Code: "lint/check-failed", Message: err.Error()}
+		var coder finding.Coder
+		if errors.As(err, &coder) {
+			u.Code = coder.Code()
+		}
+		r.print(finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{u}}, LastHint: "assent: " + c.Event + " could not check what is about to be committed, so it is stopped"})
+		return finding.ExitUnchecked
+	}
+	return r.code
+}
+
+func (r *run) steps() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("internal error: %v", p)
+		}
+	}()
+	if r.repo, err = repo.OpenHook(r.Env); err != nil {
+		return err
+	}
+	defer r.repo.Close()
+	for _, s := range r.event.Steps {
+		if err := s.run(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) print(report finding.Report) {
+	report.Color = r.Color
+	_ = finding.WriteText(r.Stderr, report) // a reader that went away changes no verdict
+}
+
+func (r *run) today() string { return r.Now().UTC().Format(time.DateOnly) }
+
+// Private is assent's own directory in the Git directory that all worktrees share.
+func Private(r *repo.Repo) string { return filepath.Join(r.CommonDir, "assent") }
+
+// judgeStaged runs all checks on what will be committed, unless a receipt shows that the
+// same content was judged clean today and nothing watched changes.
+func judgeStaged(r *run) error {
+	if err := store.Pending(Private(r.repo)); err != nil {
+		return err
+	}
+	cache := openReceipts(r)
+	staged, err := r.repo.Staged(r.ctx, cache.watch...)
+	if err != nil {
+		return err
+	}
+	if cache.clean(staged) {
+		return nil
+	}
+	target, err := lint.StagedFrom(r.ctx, r.repo, staged)
+	if err != nil {
+		return err
+	}
+	report := target.Run(r.ctx, Checks(target, r.repo, r.today(), false))
+	remember(r.repo, target)
+	r.code = report.Exit()
+	if r.code != finding.ExitOK {
+		report.LastHint = Action(report.Findings)
+	}
+	r.print(report)
+	if r.code == finding.ExitOK {
+		cache.add(target)
+	}
+	return nil
+}
+
+// Checks are the checks of all domains for one target.
+// history is asked only where it may take its time: not in a hook.
+func Checks(t *lint.Target, r *repo.Repo, today string, history bool) []finding.Check {
+	o := skmb.Options{Roots: t.Config.Skmb.Roots, Today: today, Seen: seen(r)}
+	if history && !r.Shallow {
+		o.Unknown = func(ctx context.Context, hashes []string) ([]string, error) {
+			return r.NotAncestors(ctx, hashes, t.Tip)
+		}
+	}
+	if !r.Bare() && (t.Mode == lint.ModeStaged || t.Mode == lint.ModeWorktree) {
+		o.OnDisk = func(root string) (exists, ignored bool) {
+			if _, err := os.Lstat(filepath.Join(r.Root, filepath.FromSlash(skmb.IndexPath(root)))); err != nil {
+				return false, false
+			}
+			ignored, _ = r.Ignored(context.Background(), skmb.IndexPath(root))
+			return true, ignored
+		}
+	}
+	return skmb.Checks(o)
+}
+
+// Action is the last line of a blocked commit: what to do, and nothing that goes around
+// the gate.
+func Action(fs []finding.Finding) string {
+	var ids []string
+	for _, f := range fs {
+		if f.Code == "skmb/unresolved" {
+			ids = append(ids, f.Key)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return "assent: mend the errors above, add the files, and commit again"
+	case 1:
+		return fmt.Sprintf("assent: undecided. Read it with `skmb show %[1]s`; keep it as a question with `skmb open %[1]s`; or let the designer decide and add the files: skmb approve %[1]s", ids[0])
+	}
+	return fmt.Sprintf("assent: %d decisions are undecided. Read them with `skmb list --status proposed`; keep one as a question with `skmb open ID`; or let the designer decide and add the files: skmb approve %s", len(ids), join(ids))
+}
+
+func join(ids []string) string {
+	out := ""
+	for i, id := range ids {
+		if i == 5 {
+			return out + " …"
+		}
+		if i > 0 {
+			out += " "
+		}
+		out += id
+	}
+	return out
+}

@@ -1,0 +1,253 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"assent/hooks"
+	"assent/repo"
+	"assent/store"
+)
+
+// State is what an installation remembers in the clone, in state/install.json.
+type State struct {
+	Version int         `json:"version"`
+	Answer  Answer      `json:"answer"` // "" after uninstalling: the question is open again
+	Dir     string      `json:"dir"`
+	MadeDir bool        `json:"made_dir"`
+	Files   []Installed `json:"files"`
+}
+
+// Installed is one hook file of ours.
+type Installed struct {
+	Event   string       `json:"event"`
+	Path    string       `json:"path"`
+	SHA256  store.Digest `json:"sha256"`
+	Chained string       `json:"chained,omitzero"` // where the foreign hook went
+}
+
+var stateName = store.Name{Root: store.Private, Path: "state/install.json"}
+
+// Remembered returns what was installed, or answered, before; ok is false if nothing was.
+func Remembered(s *store.Store) (State, bool, error) {
+	var st State
+	var f store.File
+	err := s.View(context.Background(), func(r *store.Reader) (err error) {
+		f, err = r.Read(stateName)
+		return err
+	})
+	if err != nil || f.Digest == "" {
+		return st, false, err
+	}
+	if err := json.Unmarshal(f.Data, &st); err != nil {
+		return st, false, fmt.Errorf("%s is damaged: %w", stateName, err)
+	}
+	return st, true, nil
+}
+
+func remember(ctx context.Context, s *store.Store, st State) error {
+	data, err := json.Marshal(st, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	_, err = s.Update(ctx, func(tx *store.Tx) error {
+		old, err := tx.Read(stateName)
+		if err != nil {
+			return err
+		}
+		return tx.Put(store.State, stateName, append(data, '\n'), old.Digest)
+	})
+	return err
+}
+
+// Apply carries out a plan. What will stand there is recorded first, each file is
+// replaced by a rename, and all is read back.
+func Apply(ctx context.Context, s *store.Store, p *Plan) error {
+	before, _, err := Remembered(s)
+	if err != nil {
+		return err
+	}
+	st := State{Version: 1, Answer: p.Answer, Dir: p.Dir, MadeDir: p.MakeDir || before.MadeDir && before.Dir == p.Dir, Files: []Installed{}}
+	for _, i := range p.Items {
+		f := Installed{Event: i.Event, Path: i.Path, SHA256: store.DigestOf(i.data)}
+		if _, err := os.Lstat(i.chain); i.Action == Chain || err == nil {
+			f.Chained = i.chain
+		}
+		st.Files = append(st.Files, f)
+	}
+	for _, old := range before.Files { // what an earlier answer installed stays until it is uninstalled
+		if !slices.ContainsFunc(st.Files, func(f Installed) bool { return f.Path == old.Path }) {
+			st.Files = append(st.Files, old)
+		}
+	}
+	if err := remember(ctx, s, st); err != nil {
+		return err
+	}
+	if p.MakeDir {
+		if err := os.MkdirAll(p.Dir, 0o777); err != nil {
+			return err
+		}
+	}
+	for _, i := range p.Items {
+		if err := put(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func put(i Item) error {
+	if i.Action == Same {
+		return nil
+	}
+	if i.Action == Chain {
+		if _, err := os.Lstat(i.chain); errors.Is(err, fs.ErrNotExist) {
+			if err := os.Rename(i.Path, i.chain); err != nil {
+				return err
+			}
+		}
+	}
+	if err := replace(i.Path, i.data); err != nil {
+		return err
+	}
+	got, err := os.ReadFile(i.Path)
+	if err != nil || !bytes.Equal(got, i.data) {
+		return fmt.Errorf("%s does not read back as it was written (%v)", i.Path, err)
+	}
+	return nil
+}
+
+// replace writes an executable file by a rename in its directory: a link that stands
+// there is replaced, never written through.
+func replace(name string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".assent-tmp-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	if err := errors.Join(f.Chmod(executable(filepath.Dir(name))), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// executable is 0755 within the modes that the hooks directory itself grants.
+func executable(dir string) fs.FileMode {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return 0o755
+	}
+	return 0o700 | info.Mode().Perm()&0o077&^0o022
+}
+
+// Uninstallation is what taking the hooks out will do.
+type Uninstallation struct {
+	State State
+	Items []Item
+	Left  []string // files that are not ours any more, with the reason
+}
+
+// PlanRemoval looks at what an installation left and says what uninstalling would do.
+func PlanRemoval(ctx context.Context, s *store.Store, r *repo.Repo) (*Uninstallation, error) {
+	st, _, err := Remembered(s)
+	if err != nil {
+		return nil, err
+	}
+	u := &Uninstallation{State: st}
+	files := st.Files
+	if len(files) == 0 { // the memory may be lost; what is plainly ours can still be found
+		if h, err := r.HooksPath(ctx); err == nil {
+			for _, e := range hooks.Table {
+				files = append(files, Installed{Event: e.Name, Path: filepath.Join(h.Dir, e.Name), Chained: filepath.Join(h.Dir, e.Name+".pre-assent")})
+			}
+		}
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !isOurs(data) {
+			if _, err := os.Lstat(f.Chained); f.Chained != "" && err == nil {
+				u.Left = append(u.Left, fmt.Sprintf("%s is not ours any more, and the hook it replaced waits at %s: keep one of the two", f.Path, f.Chained))
+			}
+			continue
+		}
+		rest := behind(data)
+		ours := strings.TrimSuffix(string(data), string(rest))
+		if f.SHA256 != "" && store.DigestOf([]byte(ours)) != f.SHA256 && store.DigestOf(data) != f.SHA256 {
+			u.Left = append(u.Left, f.Path+" was edited: take our lines out by hand, or run assent install first")
+			continue
+		}
+		item := Item{Event: f.Event, Action: Remove, Path: f.Path}
+		if len(rest) > 0 {
+			item.Action, item.data = Replace, append([]byte("#!/bin/sh\n"), rest...)
+		}
+		if _, err := os.Lstat(f.Chained); f.Chained != "" && err == nil {
+			if item.Action == Replace {
+				u.Left = append(u.Left, fmt.Sprintf("%s has another tool's text, and the hook it replaced waits at %s: join the two by hand", f.Path, f.Chained))
+				continue
+			}
+			item.chain = f.Chained
+		}
+		u.Items = append(u.Items, item)
+	}
+	return u, nil
+}
+
+// Lines says what uninstalling will do.
+func (u *Uninstallation) Lines() []string {
+	var out []string
+	for _, i := range u.Items {
+		switch {
+		case i.chain != "":
+			out = append(out, fmt.Sprintf("restore %s from %s", i.Path, filepath.Base(i.chain)))
+		case i.Action == Replace:
+			out = append(out, "cut     "+i.Path+" (another tool's text stays)")
+		default:
+			out = append(out, "remove  "+i.Path)
+		}
+	}
+	return out
+}
+
+// Apply takes the hooks out.
+func (u *Uninstallation) Apply(ctx context.Context, s *store.Store) error {
+	for _, i := range u.Items {
+		var err error
+		switch {
+		case i.chain != "":
+			err = os.Rename(i.chain, i.Path)
+		case i.Action == Replace:
+			err = replace(i.Path, i.data)
+		default:
+			err = os.Remove(i.Path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if u.State.MadeDir && len(u.Left) == 0 {
+		_ = os.Remove(u.State.Dir) // only if it is empty
+	}
+	if len(u.Left) > 0 || u.State.Version == 0 {
+		return nil
+	}
+	return remember(ctx, s, State{Version: 1, Files: []Installed{}})
+}

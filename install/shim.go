@@ -1,0 +1,61 @@
+package install
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"assent/hooks"
+)
+
+// The first line that names a hook file as ours, and its last line. Text behind the last
+// line belongs to another tool and is kept.
+const (
+	shimMark = "# assent hook v1 "
+	shimEnd  = "# assent hook end\n"
+)
+
+// shim is the hook file of an event. It runs the hook that stood there before, then the
+// program: the baked path if it can be executed, else `assent` from PATH. It does not
+// exec, because another tool may have appended its text. bin is "" where no path is baked.
+func shim(e hooks.Event, bin string) []byte {
+	var b strings.Builder
+	chain := e.Name + ".pre-assent"
+	fmt.Fprintf(&b, "#!/bin/sh\n%s%s\n", shimMark, e.Name)
+	fmt.Fprintf(&b, "chained=${0%%/*}/%s\n", chain)
+	fmt.Fprintf(&b, "if test -x \"$chained\" && test \"${ASSENT_CHAIN-}\" != \"%s@$0\"; then\n", e.Name)
+	fmt.Fprintf(&b, "\tASSENT_CHAIN=\"%s@$0\" \"$chained\" \"$@\"", e.Name)
+	if e.MayStop() {
+		b.WriteString(" || { code=$?; echo \"$chained: exit code $code\" >&2; exit $code; }")
+	}
+	b.WriteString("\nfi\n")
+	looked := "assent in PATH"
+	if bin != "" {
+		fmt.Fprintf(&b, "if test -x %s; then\n\t%s hook %s \"$@\" || exit $?\nel", quote(bin), quote(bin), e.Name)
+		looked = strings.ReplaceAll(bin, "'", "") + " and " + looked
+	}
+	fmt.Fprintf(&b, "if command -v assent >/dev/null 2>&1; then\n\tassent hook %s \"$@\" || exit $?\nelse\n", e.Name)
+	fmt.Fprintf(&b, "\techo 'assent: the program of this hook is gone: looked for %s. Install it and run: assent install' >&2\n", looked)
+	if e.MayStop() {
+		b.WriteString("\texit 1\n")
+	}
+	b.WriteString("fi\n" + shimEnd)
+	return []byte(b.String())
+}
+
+// quote is a word for sh that stands for exactly s.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// isOurs reports whether a hook file was written by this program, in any version.
+func isOurs(data []byte) bool {
+	_, rest, ok := bytes.Cut(data, []byte("\n"))
+	return ok && bytes.HasPrefix(bytes.ReplaceAll(rest, []byte("\r"), nil), []byte("# assent hook v"))
+}
+
+// behind returns what another tool appended after our last line.
+func behind(data []byte) []byte {
+	if _, after, ok := bytes.Cut(data, []byte(shimEnd)); ok {
+		return after
+	}
+	return nil
+}

@@ -1,0 +1,365 @@
+// Package commands wires the rooms to the command line. No rule lives here: a command
+// reads its arguments, calls a room, and prints what it gave.
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"assent/finding"
+	"assent/repo"
+	"assent/store"
+)
+
+// Process is the outside world of one run, so that tests can stand in for it.
+type Process struct {
+	Argv   []string // without the program's name
+	Env    []string // as os.Environ gives it
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Now    func() time.Time
+}
+
+// Main runs a program with the real world and returns its exit code.
+func Main(program func(*Process) *cli.App) int {
+	p := &Process{Argv: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: now}
+	return p.Run(program(p))
+}
+
+// Run runs the app and turns its error into a message and an exit code.
+func (p *Process) Run(app *cli.App) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	app.Writer, app.ErrWriter = p.Stdout, p.Stderr
+	app.ExitErrHandler = func(*cli.Context, error) {}
+	app.OnUsageError = usageError
+	app.CommandNotFound = nil
+	app.HideHelpCommand = true
+	app.HideVersion = true
+	app.EnableBashCompletion = true
+	args, dir, err := sortArgs(app, p.Argv)
+	if err == nil {
+		app.Metadata = map[string]any{"process": p, "dir": dir}
+		err = app.RunContext(ctx, append([]string{app.Name}, args...))
+	}
+	return p.report(app.Name, err)
+}
+
+// failure is an error with an exit code and the next step.
+type failure struct {
+	code int
+	err  error
+	hint string
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+func (f *failure) ExitCode() int { return f.code }
+
+func invalid(hint, format string, args ...any) error {
+	return &failure{finding.ExitInvalid, fmt.Errorf(format, args...), hint}
+}
+
+// exit ends a command whose output is already written.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+// codes gives the exit codes of the sentinels of other rooms.
+var codes = []struct {
+	err  error
+	code int
+}{
+	{store.ErrBusy, finding.ExitBusy},
+	{store.ErrRecovery, finding.ExitUnchecked},
+	{store.ErrConflict, finding.ExitStale},
+	{store.ErrStale, finding.ExitStale},
+	{repo.ErrNoRepo, finding.ExitInvalid},
+	{repo.ErrUnsafe, finding.ExitUnchecked},
+}
+
+func exitCode(err error) int {
+	var e exit
+	if errors.As(err, &e) {
+		return int(e)
+	}
+	var coded interface{ ExitCode() int }
+	if errors.As(err, &coded) {
+		return coded.ExitCode()
+	}
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	var unknown *repo.UnknownRevision
+	if errors.As(err, &unknown) && !unknown.Shallow {
+		return finding.ExitInvalid
+	}
+	return finding.ExitUnchecked
+}
+
+func (p *Process) report(name string, err error) int {
+	if err == nil {
+		return finding.ExitOK
+	}
+	var quiet exit
+	if !errors.As(err, &quiet) {
+		fmt.Fprintf(p.Stderr, "%s: %s\n", name, finding.CleanLines(err.Error()))
+		var f *failure
+		if errors.As(err, &f) && f.hint != "" {
+			fmt.Fprintf(p.Stderr, "hint: %s\n", finding.CleanLines(f.hint))
+		}
+	}
+	return exitCode(err)
+}
+
+func usageError(c *cli.Context, err error, _ bool) error {
+	return invalid(fmt.Sprintf("see `%s --help`", strings.TrimSpace(c.App.Name+" "+c.Command.FullName())), "%v", err)
+}
+
+// call is one run of a command.
+type call struct {
+	*cli.Context
+	*Process
+	ctx context.Context
+}
+
+// action makes a cli action of ours. A command that is given more arguments than it
+// takes is a usage error; max < 0 takes any number.
+func action(max int, run func(*call) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		if max >= 0 && c.NArg() > max {
+			return invalid(fmt.Sprintf("see `%s %s --help`", c.App.Name, c.Command.FullName()), "unexpected argument %q", c.Args().Get(max))
+		}
+		return run(&call{Context: c, Process: c.App.Metadata["process"].(*Process), ctx: c.Context})
+	}
+}
+
+// group is a command that only holds others.
+func group(c *cli.Command) *cli.Command {
+	c.Action = func(ctx *cli.Context) error {
+		if ctx.NArg() == 0 {
+			return cli.ShowSubcommandHelp(ctx)
+		}
+		return unknownCommand(ctx.App.Name+" "+ctx.Command.Name, ctx.Args().First(), c.Subcommands)
+	}
+	c.HideHelpCommand = true
+	return c
+}
+
+func unknownCommand(parent, name string, known []*cli.Command) error {
+	hint := fmt.Sprintf("see `%s --help`", parent)
+	for _, k := range known {
+		if strings.HasPrefix(k.Name, name) || strings.HasPrefix(name, k.Name) || within1(k.Name, name) {
+			hint = fmt.Sprintf("did you mean `%s %s`?", parent, k.Name)
+		}
+	}
+	return invalid(hint, "there is no command %q", name)
+}
+
+// within1 reports whether two words differ by one letter more, less, swapped or changed.
+func within1(a, b string) bool {
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	a, b = a[i:], b[i:]
+	switch {
+	case len(a) == len(b)+1:
+		return a[1:] == b
+	case len(b) == len(a)+1:
+		return b[1:] == a
+	case len(a) == len(b) && len(a) > 0:
+		return a[1:] == b[1:] || len(a) > 1 && a[0] == b[1] && a[1] == b[0] && a[2:] == b[2:]
+	}
+	return false
+}
+
+// Flags that more than one command has.
+var (
+	formatFlag = &cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the output: text or json"}
+	dirFlag    = &cli.StringFlag{Name: "C", Usage: "work in `DIR`"}
+)
+
+// json reports whether JSON was asked for. An unknown format is a usage error.
+func (c *call) json() (bool, error) {
+	switch f := c.String("format"); f {
+	case "text", "":
+		return false, nil
+	case "json":
+		return true, nil
+	default:
+		return false, invalid("use --format text or --format json", "there is no format %q", f)
+	}
+}
+
+// printJSON writes one document.
+func (c *call) printJSON(v any) error {
+	b, err := finding.Document(v)
+	if err != nil {
+		return err
+	}
+	_, err = c.Stdout.Write(b)
+	return err
+}
+
+// say writes a line for a person to stderr.
+func (c *call) say(format string, args ...any) {
+	fmt.Fprintln(c.Stderr, finding.Clean(fmt.Sprintf(format, args...)))
+}
+
+// out writes a line of the result to stdout.
+func (c *call) out(format string, args ...any) {
+	fmt.Fprintln(c.Stdout, finding.Clean(fmt.Sprintf(format, args...)))
+}
+
+// dir is the directory to work in.
+func (c *call) dir() string {
+	dir, _ := c.App.Metadata["dir"].(string)
+	if dir == "" {
+		return "."
+	}
+	return dir
+}
+
+// open opens the repository. With -C into another repository than the caller's the
+// variables that tie the environment to the caller's are dropped.
+func (c *call) open() (*repo.Repo, error) {
+	env := c.Env
+	if c.dir() != "." {
+		foreign := repo.Foreign(env)
+		r, err := repo.Open(c.ctx, c.dir(), foreign)
+		if err != nil {
+			return nil, err
+		}
+		if here, err := repo.Open(c.ctx, ".", env); err == nil && here.CommonDir == r.CommonDir {
+			return repo.Open(c.ctx, c.dir(), env)
+		}
+		return r, nil
+	}
+	return repo.Open(c.ctx, ".", env)
+}
+
+// worktree is open for commands that need files.
+func (c *call) worktree() (*repo.Repo, error) {
+	r, err := c.open()
+	if err == nil && r.Bare() {
+		return nil, invalid("run it in a worktree", "a bare repository has no files to work on")
+	}
+	return r, err
+}
+
+// color reports whether stderr takes colour.
+func (c *call) color() bool { return wantsColor(c.Process) }
+
+func wantsColor(p *Process) bool {
+	for _, kv := range p.Env {
+		if k, v, _ := strings.Cut(kv, "="); k == "NO_COLOR" && v != "" || k == "TERM" && v == "dumb" {
+			return false
+		}
+	}
+	f, ok := p.Stderr.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// sortArgs puts flags before arguments, which the flag package wants and people do not,
+// takes -C out, and writes --json as --format json. It walks down the command tree by the
+// words that name commands.
+func sortArgs(app *cli.App, args []string) (sorted []string, dir string, err error) {
+	commands, flags := app.Commands, app.Flags
+	var path, opts, rest []string
+	leaf := false
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a == "--":
+			rest = append(rest, args[i+1:]...)
+			i = len(args)
+		case a == "-C":
+			if i++; i == len(args) {
+				return nil, "", invalid("write -C DIR", "-C needs a directory")
+			}
+			dir = filepath.Join(dir, args[i])
+			if filepath.IsAbs(args[i]) {
+				dir = args[i]
+			}
+		case a == "--json":
+			opts = append(opts, "--format", "json")
+		case strings.HasPrefix(a, "-") && len(a) > 1:
+			opts = append(opts, a)
+			if takesValue(flags, a) && i+1 < len(args) {
+				i++
+				opts = append(opts, args[i])
+			}
+		case !leaf:
+			j := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(a) })
+			if j < 0 {
+				leaf = true
+				rest = append(rest, a)
+				continue
+			}
+			path = append(path, a)
+			commands, flags = commands[j].Subcommands, commands[j].Flags
+			leaf = len(commands) == 0
+		default:
+			rest = append(rest, a)
+		}
+	}
+	sorted = append(path, opts...)
+	if len(rest) > 0 {
+		sorted = append(append(sorted, "--"), rest...)
+	}
+	return sorted, dir, nil
+}
+
+func takesValue(flags []cli.Flag, arg string) bool {
+	name := strings.TrimLeft(arg, "-")
+	if strings.Contains(name, "=") {
+		return false
+	}
+	for _, f := range flags {
+		if slices.Contains(f.Names(), name) {
+			d, ok := f.(cli.DocGenerationFlag)
+			return ok && d.TakesValue()
+		}
+	}
+	return false
+}
+
+// Version names the build.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}
+
+// build identifies the running binary for cached verdicts: another build judges anew.
+func build() string {
+	self, err := os.Executable()
+	if err != nil {
+		return Version()
+	}
+	info, err := os.Stat(self)
+	if err != nil {
+		return Version()
+	}
+	return fmt.Sprintf("%s %d %d", Version(), info.Size(), info.ModTime().UnixNano())
+}

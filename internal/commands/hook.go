@@ -1,0 +1,53 @@
+package commands
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"assent/finding"
+	"assent/hooks"
+)
+
+func hookCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "hook",
+		Usage:     "what the installed hooks call",
+		ArgsUsage: "EVENT [ARGUMENTS]",
+		UsageText: "assent hook pre-commit      judge what is staged, as Git would\n" +
+			"assent hook --list          the events and what runs at each",
+		Flags:           []cli.Flag{&cli.BoolFlag{Name: "list", Usage: "print the events and their steps"}, dirFlag},
+		SkipFlagParsing: false,
+		Action: action(-1, func(c *call) error {
+			if c.Bool("list") {
+				for _, e := range hooks.Table {
+					stops := "never stops Git"
+					if e.MayStop() {
+						stops = "may stop Git"
+					}
+					c.out("%-17s %-8s %s, %s; within %s", e.Name, e.Group, e.Input, stops, e.Limit)
+					for _, s := range e.Steps {
+						c.out("  %s", s.Name)
+					}
+				}
+				return nil
+			}
+			if c.NArg() == 0 {
+				return invalid("see `assent hook --list`", "which event?")
+			}
+			return exitWith(RunHook(c.Process, c.Args().First(), c.Args().Tail()))
+		}),
+	}
+}
+
+// RunHook runs a hook event; it is also called directly, past the command-line library.
+func RunHook(p *Process, event string, args []string) int {
+	return hooks.Run(background(), hooks.Call{
+		Event: event, Args: args, Env: p.Env, Stderr: p.Stderr, Color: wantsColor(p), Now: p.Now, Build: build(), Tool: "assent " + Version(),
+	})
+}
+
+func exitWith(code int) error {
+	if code == finding.ExitOK {
+		return nil
+	}
+	return exit(code)
+}

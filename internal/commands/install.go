@@ -1,0 +1,251 @@
+package commands
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"assent/finding"
+	"assent/hooks"
+	"assent/install"
+	"assent/repo"
+	"assent/skmb"
+	"assent/store"
+)
+
+func installFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "hooks", Usage: "which hooks: `both`, pre-commit, post-commit or none"},
+		&cli.StringFlag{Name: "bin", Usage: "program that the hooks run: `PATH`, taken as it is"},
+		&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, change nothing"},
+		dirFlag,
+	}
+}
+
+func installCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "install",
+		Usage: "put the hooks into this clone",
+		UsageText: "assent install                 asks which hooks\n" +
+			"assent install --hooks both\n" +
+			"assent install --hooks both --dry-run",
+		Flags:  installFlags(),
+		Action: action(0, func(c *call) error { return c.install(nil) }),
+	}
+}
+
+// initCommand is `assent init` and `skmb init`.
+func initCommand(program string) *cli.Command {
+	return &cli.Command{
+		Name:  "init",
+		Usage: "make a decision base and install the hooks",
+		UsageText: program + " init                  asks which hooks\n" +
+			program + " init --hooks both     the whole gate\n" +
+			program + " init --hooks none     files only",
+		Flags: append(installFlags(), &cli.StringFlag{Name: "root", Usage: "directory of the base: `DIR` (default: the first root of .assent.yaml, docs/isme)"}),
+		Action: action(0, func(c *call) error {
+			return c.install(func(r *repo.Repo) (map[string][]byte, error) {
+				conf, err := c.config(r)
+				if err != nil {
+					return nil, err
+				}
+				root := conf.Skmb.Roots[0]
+				if c.IsSet("root") {
+					root = filepath.ToSlash(filepath.Clean(c.String("root")))
+					if !contains(conf.Skmb.Roots, root) {
+						return nil, invalid(fmt.Sprintf("write to .assent.yaml first:\nversion: 1\nskmb:\n  roots: [%s]", root), "%s is no root that the gate looks at", root)
+					}
+				}
+				return skmb.InitFiles(root, conf.Skmb.Archive.Dir), nil
+			})
+		}),
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// install asks the question, makes files if there are any to make, and puts the hooks in.
+// Whatever refuses does so before anything is written.
+func (c *call) install(files func(*repo.Repo) (map[string][]byte, error)) error {
+	r, err := c.worktree()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var want map[string][]byte
+	if files != nil {
+		if want, err = files(r); err != nil {
+			return err
+		}
+	}
+	answer, err := c.answer(r)
+	if err != nil {
+		return err
+	}
+	bin := c.String("bin")
+	if bin == "" {
+		bin = bakedPath(r)
+	}
+	plan, err := install.Make(c.ctx, r, answer, bin)
+	var refused *install.Refused
+	if errors.As(err, &refused) {
+		return &failure{finding.ExitStale, err, refused.Next}
+	}
+	if err != nil {
+		return err
+	}
+	if c.Bool("dry-run") {
+		for name := range want {
+			if _, err := os.Lstat(filepath.Join(r.Root, filepath.FromSlash(name))); err != nil {
+				c.out("create  %s", name)
+			}
+		}
+		c.printPlan(plan)
+		return nil
+	}
+	s, err := c.store(r)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if want != nil {
+		if err := c.makeBase(s, want); err != nil {
+			return err
+		}
+	}
+	c.printPlan(plan)
+	return install.Apply(c.ctx, s, plan)
+}
+
+func (c *call) printPlan(p *install.Plan) {
+	switch {
+	case p.Answer == install.None:
+		c.out("no hooks: nothing stops a commit with undecided records here; `assent install` changes that")
+	case !p.Changes():
+		c.out("the hooks are installed already, nothing to change")
+	default:
+		for _, line := range p.Lines() {
+			c.out("%s", line)
+		}
+	}
+}
+
+// makeBase writes the files of a base that are not there yet.
+func (c *call) makeBase(s *store.Store, want map[string][]byte) error {
+	var made []string
+	_, err := s.Update(c.ctx, func(tx *store.Tx) error {
+		made = nil
+		for _, name := range sortedKeys(want) {
+			n := store.Name{Root: treeRoot, Path: name}
+			f, err := tx.Read(n)
+			if err != nil {
+				return err
+			}
+			if f.Digest != "" {
+				continue
+			}
+			if err := tx.Put(store.Record, n, want[name], ""); err != nil {
+				return err
+			}
+			made = append(made, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range made {
+		c.out("create  %s", name)
+	}
+	return nil
+}
+
+// answer is what a person said about the hooks: by the flag, in an earlier run, or now on
+// a terminal. There is no default.
+func (c *call) answer(r *repo.Repo) (install.Answer, error) {
+	if c.IsSet("hooks") {
+		a, ok := install.ParseAnswer(c.String("hooks"))
+		if !ok {
+			return "", invalid("use --hooks both, pre-commit, post-commit or none", "there is no answer %q", c.String("hooks"))
+		}
+		return a, nil
+	}
+	if _, err := os.Stat(hooks.Private(r)); err == nil {
+		s, err := c.store(r)
+		if err != nil {
+			return "", err
+		}
+		defer s.Close()
+		if st, ok, err := install.Remembered(s); err != nil || ok && st.Answer != "" {
+			return st.Answer, err
+		}
+	}
+	fmt.Fprint(c.Stderr, install.Question)
+	in, ok := c.Stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return "", invalid("ask the person who owns this clone, then run it with --hooks both, pre-commit, post-commit or none", "the question needs an answer, and this is no terminal")
+	}
+	lines := bufio.NewReader(in)
+	for range 3 {
+		fmt.Fprint(c.Stderr, "1, 2 or 3: ")
+		line, err := lines.ReadString('\n')
+		if a, ok := install.ParseAnswer(line); ok {
+			return a, nil
+		}
+		if err != nil {
+			break
+		}
+	}
+	return "", invalid("run it again", "no answer was given; nothing was changed")
+}
+
+// bakedPath is the program that the hooks will run: assent as PATH spells it, or beside
+// this program. A path that may vanish (temporary, cache, inside the repository) is not
+// baked in.
+func bakedPath(r *repo.Repo) string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	name := "assent"
+	if strings.HasSuffix(self, ".exe") {
+		name += ".exe"
+	}
+	found := filepath.Join(filepath.Dir(self), name)
+	if inPath, err := repo.LookPath(name); err == nil {
+		if a, err := os.Stat(inPath); err == nil {
+			if b, err := os.Stat(found); err != nil || os.SameFile(a, b) {
+				found = inPath
+			}
+		}
+	}
+	if found, err = filepath.Abs(found); err != nil {
+		return ""
+	}
+	if info, err := os.Stat(found); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	avoid := []string{os.TempDir(), r.Root, r.CommonDir}
+	if cache, err := os.UserCacheDir(); err == nil {
+		avoid = append(avoid, cache)
+	}
+	for _, dir := range avoid {
+		if rel, err := filepath.Rel(dir, found); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return ""
+		}
+	}
+	return filepath.ToSlash(found)
+}

@@ -1,0 +1,203 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"assent/finding"
+	"assent/hooks"
+	"assent/lint"
+	"assent/repo"
+	"assent/skmb"
+	"assent/store"
+)
+
+func background() context.Context { return context.Background() }
+
+// modeFlags choose what is judged.
+func modeFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "staged", Usage: "what the next commit will hold (default)"},
+		&cli.BoolFlag{Name: "worktree", Usage: "the tracked files as they stand on disk"},
+		&cli.StringFlag{Name: "commit", Usage: "one commit, against its parents: `REV`"},
+		&cli.StringFlag{Name: "range", Usage: "what `A..B` brings, judged with A's configuration"},
+		&cli.BoolFlag{Name: "verbose", Usage: "show findings of severity info too"},
+		formatFlag, dirFlag,
+	}
+}
+
+func lintCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "lint",
+		Usage: "run the checks, as the hooks and CI do",
+		UsageText: "assent lint                          what the next commit will hold\n" +
+			"assent lint --range origin/main..HEAD    a branch, in CI\n" +
+			"assent lint --commit HEAD --format json  one commit, for a program",
+		Flags:  modeFlags(),
+		Action: action(0, func(c *call) error { return c.lint("") }),
+	}
+}
+
+// lint judges a target and prints the report: text to stderr, JSON to stdout. area limits
+// the findings to codes that begin so.
+func (c *call) lint(area string) error {
+	asJSON, err := c.json()
+	if err != nil {
+		return err
+	}
+	r, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	report, err := c.judge(r, area)
+	if err != nil {
+		var coder finding.Coder
+		if !errors.As(err, &coder) {
+			return err
+		}
+		u := finding.Unchecked{Code: coder.Code(), Message: err.Error()}
+		if u.Code == "lint/history-cut" {
+			u.Fix = "git fetch --unshallow; in CI: fetch-depth: 0"
+		}
+		report = finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{u}}}
+	}
+	report.Tool, report.Verbose, report.Color, report.Summary = "assent "+Version(), c.Bool("verbose"), c.color(), true
+	if asJSON {
+		err = finding.WriteJSON(c.Stdout, report)
+	} else {
+		err = finding.WriteText(c.Stderr, report)
+	}
+	if err != nil {
+		return err
+	}
+	return exitWith(report.Exit())
+}
+
+func (c *call) judge(r *repo.Repo, area string) (finding.Report, error) {
+	if err := store.Pending(hooks.Private(r)); err != nil {
+		return finding.Report{}, err
+	}
+	t, err := c.target(r)
+	if err != nil {
+		return finding.Report{}, err
+	}
+	checks := hooks.Checks(t, r, c.Now().UTC().Format(time.DateOnly), true)
+	if area != "" {
+		t.Area = area
+		var own []finding.Check
+		for _, check := range checks {
+			if strings.HasPrefix(check.Code, area) {
+				own = append(own, check)
+			}
+		}
+		checks = own
+	}
+	return t.Run(c.ctx, checks), nil
+}
+
+func (c *call) target(r *repo.Repo) (*lint.Target, error) {
+	chosen := 0
+	for _, name := range []string{"staged", "worktree", "commit", "range"} {
+		if c.IsSet(name) {
+			chosen++
+		}
+	}
+	if chosen > 1 {
+		return nil, invalid("choose one of --staged, --worktree, --commit, --range", "more than one mode")
+	}
+	switch {
+	case c.IsSet("commit"):
+		return lint.Commit(c.ctx, r, c.String("commit"))
+	case c.IsSet("range"):
+		a, b, ok := strings.Cut(c.String("range"), "..")
+		b = strings.TrimPrefix(b, ".")
+		if !ok || a == "" || b == "" {
+			return nil, invalid("write --range A..B", "%q is no range", c.String("range"))
+		}
+		return lint.Range(c.ctx, r, a, b)
+	case c.Bool("worktree"):
+		return lint.Worktree(c.ctx, r)
+	}
+	if r.Bare() {
+		return nil, invalid("use --commit REV or --range A..B", "a bare repository has nothing staged")
+	}
+	return lint.Staged(c.ctx, r)
+}
+
+func explainCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "explain",
+		Usage:     "what a finding code means and how to mend it",
+		ArgsUsage: "[CODE]",
+		UsageText: "assent explain skmb/unresolved\nassent explain                     list all codes",
+		Flags:     []cli.Flag{formatFlag, dirFlag},
+		Action: action(1, func(c *call) error {
+			asJSON, err := c.json()
+			if err != nil {
+				return err
+			}
+			all := allChecks()
+			if c.NArg() == 1 {
+				code := c.Args().First()
+				all = nil
+				var near []string
+				for _, k := range allChecks() {
+					switch {
+					case k.Code == code:
+						all = []finding.Check{k}
+					case strings.Contains(k.Code, code) || strings.HasSuffix(code, k.Code[strings.IndexByte(k.Code, '/'):]):
+						near = append(near, k.Code)
+					}
+				}
+				if all == nil {
+					hint := "`assent explain` lists all codes"
+					if len(near) > 0 {
+						hint = "did you mean " + strings.Join(near, ", ") + "?"
+					}
+					return invalid(hint, "there is no finding code %q", code)
+				}
+			}
+			if asJSON {
+				return c.printJSON(explained(all))
+			}
+			for _, k := range all {
+				if c.NArg() == 0 {
+					c.out("%-32s %-8s %s", k.Code, k.Severity, k.Title)
+					continue
+				}
+				c.out("%s (%s): %s", k.Code, k.Severity, k.Title)
+				c.out("")
+				c.out("%s", k.Doc)
+			}
+			return nil
+		}),
+	}
+}
+
+// allChecks is the list of every check of every domain, and of lint itself.
+func allChecks() []finding.Check { return append(skmb.Checks(skmb.Options{}), lint.Codes...) }
+
+type explanation struct {
+	Code     string           `json:"code"`
+	Severity finding.Severity `json:"severity"`
+	Title    string           `json:"title"`
+	Doc      string           `json:"doc"`
+}
+
+type explanations struct {
+	SchemaVersion int           `json:"schema_version"`
+	Codes         []explanation `json:"codes"`
+}
+
+func explained(checks []finding.Check) explanations {
+	out := explanations{SchemaVersion: 1}
+	for _, k := range checks {
+		out.Codes = append(out.Codes, explanation{k.Code, k.Severity, k.Title, k.Doc})
+	}
+	return out
+}

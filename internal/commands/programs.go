@@ -1,0 +1,32 @@
+package commands
+
+import "github.com/urfave/cli/v2"
+
+// Assent is the program with everything in it; the installed hooks call this one.
+func Assent(p *Process) *cli.App {
+	return root(&cli.App{
+		Name:  "assent",
+		Usage: "nothing that an agent decides enters the repository without assent",
+		UsageText: "assent init --hooks both        make a decision base and install the hooks\n" +
+			"assent lint                     judge what the next commit will hold\n" +
+			"assent skmb --help              the commands for decisions",
+		Commands: []*cli.Command{
+			initCommand("assent"), lintCommand(), explainCommand(), installCommand(), hookCommand(),
+		},
+	})
+}
+
+func root(app *cli.App) *cli.App {
+	app.Action = func(c *cli.Context) error {
+		if c.NArg() == 0 {
+			return cli.ShowAppHelp(c)
+		}
+		return unknownCommand(app.Name, c.Args().First(), app.Commands)
+	}
+	return app
+}
+
+// Skmb is the decision base alone.
+func Skmb(p *Process) *cli.App {
+	return root(&cli.App{Name: "skmb", Usage: "the decision base and its gate", Commands: skmbCommands()})
+}

@@ -1,0 +1,30 @@
+package commands
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"assent/config"
+	"assent/hooks"
+	"assent/repo"
+	"assent/store"
+)
+
+// treeRoot is the name under which a store knows the top of the worktree.
+const treeRoot = "tree"
+
+// store opens the clone's store with the worktree as a root.
+func (c *call) store(r *repo.Repo) (*store.Store, error) {
+	return store.Open(store.Options{
+		Private: hooks.Private(r), Roots: map[string]string{treeRoot: r.Root}, Now: c.Now, LockWait: lockWait, Fault: fault,
+	})
+}
+
+// lockWait is how long a command waits for its turn to write.
+const lockWait = 30 * time.Second
+
+// config reads the configuration from disk, as a person who writes sees it.
+func (c *call) config(r *repo.Repo) (config.Config, error) { return config.Load(repo.Disk(r.Root)) }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

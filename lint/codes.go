@@ -1,0 +1,25 @@
+package lint
+
+import "assent/finding"
+
+// Codes are the codes that lint itself reports, for the manual and `assent explain`.
+var Codes = []finding.Check{
+	{Code: "lint/path-not-utf8", Severity: finding.Error, Title: "a watched name is not UTF-8",
+		Doc: "A file below a watched path has a name that is not UTF-8, so no check can name it. Rename it."},
+	{Code: "lint/config-changed", Severity: finding.Warning, Title: "the range changes .assent.yaml",
+		Doc: "A range is judged with the configuration of its base, so that a branch cannot loosen the gate that judges it. The change takes effect after it has landed."},
+	{Code: "lint/nothing-examined", Severity: finding.Warning, Title: "there was nothing to look at",
+		Doc: "No watched path exists in what was judged. In CI that may mean a wrong directory or a wrong revision."},
+	{Code: "lint/check-failed", Severity: finding.Error, Title: "a check could not do its work",
+		Doc: "The check stopped with an error. The run is incomplete: exit code 3, never a pass."},
+	{Code: "lint/history-cut", Severity: finding.Error, Title: "the range needs history that a shallow clone lacks",
+		Doc: "Fetch it: `git fetch --unshallow`, or `fetch-depth: 0` in CI. Exit code 3."},
+	{Code: "lint/object-missing", Severity: finding.Error, Title: "an object is not in this clone",
+		Doc: "A partial or broken clone lacks content that is to be judged. Exit code 3."},
+	{Code: "lint/unmerged", Severity: finding.Error, Title: "a watched path is unmerged",
+		Doc: "Resolve the conflict and add the file. Exit code 3."},
+	{Code: "store/recovery-needed", Severity: finding.Error, Title: "a change was interrupted half-way",
+		Doc: "`assent recover` completes it. Until then nothing is judged: exit code 3."},
+	{Code: "store/busy", Severity: finding.Error, Title: "another assent process is writing",
+		Doc: "Try again when it is done. Exit code 5, or 3 where a commit is being checked."},
+}

@@ -1,0 +1,219 @@
+// Package lint resolves what is to be judged, takes the configuration from where it can
+// be trusted, and runs checks that it is handed. It knows no domain.
+package lint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"assent/config"
+	"assent/finding"
+	"assent/repo"
+)
+
+// Mode names what is judged and against what.
+type Mode string
+
+const (
+	ModeStaged   Mode = "staged"   // the index, against HEAD and the commits being merged
+	ModeWorktree Mode = "worktree" // the tracked files on disk; no parents
+	ModeCommit   Mode = "commit"   // one commit, against its parents
+	ModeRange    Mode = "range"    // the end of a range, against the merge base of its ends
+)
+
+// Target is one tree to be judged.
+type Target struct {
+	Mode    Mode
+	New     *repo.Snapshot
+	Parents []finding.Tree
+	Config  config.Config
+	Base    string // revision that the change is measured against, "" without a name
+	Head    string
+	Tip     string // commit whose history is asked; "" if there is none yet
+	Commits int
+	Area    string // only findings whose code begins so
+
+	Staged *repo.Staged // in ModeStaged
+
+	repo *repo.Repo
+	own  finding.Result // what the configuration and the names gave
+}
+
+// Watch are the paths that a configuration makes the gate look at.
+func Watch(c config.Config) []string {
+	return append([]string{config.Name, ".assent"}, c.Skmb.Roots...)
+}
+
+// Staged judges what will be committed: the index that Git names. The configuration is
+// the index's own, which is a convenience of the clone; CI reads it from the base.
+func Staged(ctx context.Context, r *repo.Repo) (*Target, error) {
+	return StagedFrom(ctx, r, nil)
+}
+
+// StagedFrom is Staged for a caller that has listed the index already, under the watch
+// list of the default configuration or of an equal one.
+func StagedFrom(ctx context.Context, r *repo.Repo, have *repo.Staged) (*Target, error) {
+	t := &Target{Mode: ModeStaged, repo: r, Base: "HEAD", Staged: have}
+	if t.Staged == nil {
+		var err error
+		if t.Staged, err = r.Staged(ctx, Watch(config.Default())...); err != nil {
+			return nil, err
+		}
+	}
+	t.New = t.Staged.Snapshot()
+	if err := t.configure(t.New); err != nil {
+		return nil, err
+	}
+	if !slices.Equal(Watch(t.Config), Watch(config.Default())) {
+		var err error
+		if t.Staged, err = r.Staged(ctx, Watch(t.Config)...); err != nil {
+			return nil, err
+		}
+		t.New = t.Staged.Snapshot()
+	}
+	if len(t.Staged.Parents) > 0 {
+		t.Tip = "HEAD"
+	}
+	for _, p := range t.Staged.Parents {
+		tree, err := r.Tree(p + "^{tree}")
+		if err != nil {
+			return nil, err
+		}
+		t.Parents = append(t.Parents, tree)
+	}
+	return t, nil
+}
+
+// Worktree judges the tracked files as they stand on disk.
+func Worktree(ctx context.Context, r *repo.Repo) (*Target, error) {
+	t := &Target{Mode: ModeWorktree, repo: r, Tip: "HEAD"}
+	if r.Bare() {
+		return nil, errors.New("a bare repository has no worktree: use --commit or --range")
+	}
+	if err := t.configure(repo.Disk(r.Root)); err != nil {
+		return nil, err
+	}
+	var err error
+	t.New, err = r.Worktree(ctx, Watch(t.Config)...)
+	return t, err
+}
+
+// Commit judges one commit, with the configuration of its first parent.
+func Commit(ctx context.Context, r *repo.Repo, rev string) (*Target, error) {
+	t := &Target{Mode: ModeCommit, repo: r, Head: rev, Commits: 1}
+	info, err := r.CommitInfo(ctx, rev)
+	if err != nil {
+		return nil, err
+	}
+	t.Tip = info.ID
+	if t.New, err = r.Tree(info.ID + "^{tree}"); err != nil {
+		return nil, err
+	}
+	for _, p := range info.Parents {
+		tree, err := r.Tree(p + "^{tree}")
+		if err != nil {
+			return nil, err
+		}
+		t.Parents = append(t.Parents, tree)
+	}
+	trusted := finding.Tree(t.New)
+	if len(t.Parents) > 0 {
+		trusted, t.Base = t.Parents[0], info.Parents[0]
+	}
+	return t, t.configure(trusted)
+}
+
+// Range judges the end of a..b against the merge base of both, with the configuration of
+// a: a branch cannot loosen the gate that judges it.
+func Range(ctx context.Context, r *repo.Repo, a, b string) (*Target, error) {
+	t := &Target{Mode: ModeRange, repo: r, Base: a, Head: b}
+	from, err := r.Resolve(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	to, err := r.Resolve(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if t.Commits, err = r.CountCommits(ctx, from, to); err != nil {
+		return nil, err
+	}
+	base, err := r.MergeBase(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	if base == "" && r.Shallow {
+		return nil, &HistoryCut{Range: a + ".." + b}
+	}
+	t.Tip = to
+	if t.New, err = r.Tree(to + "^{tree}"); err != nil {
+		return nil, err
+	}
+	if base != "" {
+		parent, err := r.Tree(base + "^{tree}")
+		if err != nil {
+			return nil, err
+		}
+		t.Parents = []finding.Tree{parent}
+	}
+	trusted, err := r.Tree(from + "^{tree}")
+	if err != nil {
+		return nil, err
+	}
+	if err := t.configure(trusted); err != nil {
+		return nil, err
+	}
+	t.compareConfig(trusted)
+	return t, nil
+}
+
+// HistoryCut is a range whose history a shallow clone does not have.
+type HistoryCut struct{ Range string }
+
+func (e *HistoryCut) Error() string {
+	return fmt.Sprintf("%s needs history that this shallow clone does not have", e.Range)
+}
+
+// Code makes it an unchecked part of the run.
+func (e *HistoryCut) Code() string { return "lint/history-cut" }
+
+func (t *Target) configure(trusted finding.Tree) error {
+	c, err := config.Load(trusted)
+	t.Config = c
+	return err
+}
+
+// compareConfig says when a range changes the configuration that would judge the next.
+func (t *Target) compareConfig(trusted finding.Tree) {
+	before, _ := trusted.ObjectID(config.Name)
+	after, _ := t.New.ObjectID(config.Name)
+	if before != after {
+		t.own.Findings = append(t.own.Findings, finding.Finding{
+			Code: "lint/config-changed", Title: "the range changes .assent.yaml", Severity: finding.Warning, Path: config.Name,
+			Message: "the range changes the configuration; it was judged with the one before",
+		})
+	}
+}
+
+// Run runs the checks over the target and makes the report of it.
+func (t *Target) Run(ctx context.Context, checks []finding.Check) finding.Report {
+	result := finding.Run(checks, finding.Pass{Ctx: ctx, New: t.New, Parents: t.Parents})
+	for _, name := range t.New.Invalid() {
+		t.own.Findings = append(t.own.Findings, finding.Finding{
+			Code: "lint/path-not-utf8", Title: "a watched name is not UTF-8", Severity: finding.Error, Path: name, Key: name,
+			Message: fmt.Sprintf("the name %q is not UTF-8, so the file is not read", name), Fix: "rename it",
+		})
+	}
+	if t.New.FilesRead() == 0 && t.Mode != ModeStaged || t.Staged != nil && len(t.Staged.Entries) == 0 {
+		t.own.Findings = append(t.own.Findings, finding.Finding{Code: "lint/nothing-examined", Title: "there was nothing to look at", Severity: finding.Warning,
+			Message: "no watched path exists here: nothing was judged", Fix: "assent init, if this repository should have a decision base"})
+	}
+	result.Add(t.own)
+	if t.Area != "" {
+		result.Findings = slices.DeleteFunc(result.Findings, func(f finding.Finding) bool { return !strings.HasPrefix(f.Code, t.Area) })
+	}
+	return finding.Report{Result: result, Mode: string(t.Mode), Base: t.Base, Head: t.Head, Files: t.New.FilesRead(), Commits: t.Commits}
+}

@@ -1,0 +1,73 @@
+package repo
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// InSequence reports whether a rebase, am, or a cherry-pick or revert of several commits
+// is under way in this worktree. A lone cherry-pick or revert is not a sequence.
+func (r *Repo) InSequence() bool {
+	for _, name := range []string{"rebase-merge", "rebase-apply", "sequencer"} {
+		if _, err := os.Lstat(filepath.Join(r.GitDir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// HooksPath is where Git looks for hook files here, and who said so.
+type HooksPath struct {
+	Dir       string // absolute
+	Value     string // of core.hooksPath; "" if unset
+	Set       bool
+	Scope     string // local, worktree, global, system, command; "" if unset
+	Origin    string // file that sets it, as Git prints it
+	IsDefault bool   // Dir is the repository's own hooks directory
+}
+
+// HooksPath asks Git for the hooks directory and the origin of its configuration.
+func (r *Repo) HooksPath(ctx context.Context) (HooksPath, error) {
+	h := HooksPath{}
+	out, err := r.git(ctx, "config", "--show-scope", "--show-origin", "-z", "--get", "core.hooksPath")
+	var git *GitError
+	switch {
+	case errors.As(err, &git) && git.Code == 1:
+	case err != nil:
+		return h, err
+	default:
+		f := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+		if len(f) == 3 {
+			h.Set, h.Scope, h.Origin, h.Value = true, f[0], strings.TrimPrefix(f[1], "file:"), f[2]
+		}
+	}
+	out, err = r.git(ctx, "rev-parse", "--git-path", "hooks")
+	if err != nil {
+		return h, err
+	}
+	h.Dir = join(r.dir(), strings.TrimSuffix(string(out), "\n"))
+	h.IsDefault = sameDir(h.Dir, filepath.Join(r.CommonDir, "hooks"))
+	return h, nil
+}
+
+func sameDir(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// Tracked reports whether the index has anything at or below a path of the worktree.
+func (r *Repo) Tracked(ctx context.Context, path string) (bool, error) {
+	rel, err := filepath.Rel(r.Root, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) || r.Root == "" {
+		return false, nil
+	}
+	out, err := r.git(ctx, "ls-files", "-z", "--", filepath.ToSlash(rel))
+	return len(out) > 0, err
+}

@@ -1,0 +1,374 @@
+package skmb
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"gopkg.in/yaml.v3"
+
+	"assent/finding"
+	"assent/markdown"
+)
+
+// Limits of the files of a base, in bytes.
+const (
+	maxIndex    = 8 << 20
+	maxDecision = 1 << 20
+)
+
+// fields are the keys of a decision file that mean something. Other keys are kept.
+var fields = []string{
+	"status", "decided_by", "approval_source", "approval", "date", "commit", "commits", "patterns", "scope", "paths",
+	"review_by", "permitted_by", "supersedes", "superseded_by", "recorded_by",
+}
+
+// approvedSections belong to the approved text; two of one name would leave open which.
+var approvedSections = []string{"decision", "applies to", "supersedes"}
+
+// Record is one decision file.
+type Record struct {
+	Path   string // from the top of the repository
+	ID     string
+	Title  string
+	Status Status
+	Tail   string // what follows the first word of the status
+	Known  bool   // the status is one of the lifecycle
+
+	Patterns    []string // sorted letters
+	UnknownWord []string // in the patterns field
+	Paths       []string
+
+	doc      *markdown.Document
+	head     markdown.Span // the field block: from the title to the first section
+	title    markdown.Span
+	fields   map[string]field
+	sections map[string]section
+}
+
+type field struct {
+	value string
+	items []string
+	span  markdown.Span // of the value; of the front matter's line for a field there
+	front bool
+}
+
+type section struct {
+	title string
+	body  markdown.Span
+}
+
+// problem is something that could not be read, with its place.
+type problem struct {
+	code, path, message, fix, key string
+	pos                           finding.Pos
+}
+
+// parseRecord reads one decision file. A file that cannot be read gives a problem and a
+// record that has at least its path.
+func parseRecord(name string, data []byte) (*Record, *problem) {
+	r := &Record{Path: name}
+	unreadable := func(off int, format string, args ...any) (*Record, *problem) {
+		p := &problem{code: "skmb/unreadable", path: name, message: fmt.Sprintf(format, args...), pos: finding.Pos{Line: 1, Col: 1}}
+		if r.doc != nil {
+			p.pos = r.pos(off)
+		}
+		return r, p
+	}
+	if p := unreadableBytes(name, data, maxDecision); p != nil {
+		return r, p
+	}
+	doc, err := markdown.Parse(data)
+	if err != nil {
+		p := limitProblem(name, err)
+		return r, p
+	}
+	r.doc = doc
+	sections := doc.Sections()
+	i := slices.IndexFunc(sections, func(s markdown.Section) bool { return s.Level == 1 })
+	if i < 0 {
+		return unreadable(0, "there is no title: the file must begin with `# <ID>: <Title>`")
+	}
+	var ok bool
+	if r.ID, r.Title, ok = cutTitle(sections[i].Title); !ok {
+		r.ID = ""
+		return unreadable(sections[i].Heading.Start, "the title %q does not begin with an id: write `# SKMB-YYYY-MM-DD-NNN: <Title>`", short(sections[i].Title))
+	}
+	r.title = sections[i].Heading
+	r.head = markdown.Span{Start: r.title.End, End: sections[i].Body.End}
+	r.sections = map[string]section{}
+	for _, s := range sections[i+1:] {
+		if s.Level == 2 {
+			if len(r.sections) == 0 {
+				r.head.End = s.Heading.Start
+			}
+			key := strings.ToLower(s.Title)
+			if _, twice := r.sections[key]; !twice {
+				r.sections[key] = section{s.Title, s.Body}
+			} else if slices.Contains(approvedSections, key) {
+				return unreadable(s.Heading.Start, "the section %q stands twice", s.Title)
+			}
+		}
+	}
+	if off, err := r.readFields(); err != nil {
+		return unreadable(off, "%v", err)
+	}
+	r.Status, r.Tail, r.Known = parseStatus(r.ID, r.value("status"))
+	f := r.fields["patterns"]
+	r.Patterns, r.UnknownWord = parsePatterns(append([]string{f.value}, f.items...)...)
+	r.Paths = listValue(r.fields["paths"])
+	return r, nil
+}
+
+func listValue(f field) []string {
+	out := slices.Clone(f.items)
+	for v := range strings.SplitSeq(f.value, ",") {
+		if !isNone(v) {
+			out = append(out, strings.TrimSpace(v))
+		}
+	}
+	return out
+}
+
+func (r *Record) readFields() (off int, err error) {
+	r.fields = map[string]field{}
+	if front, ok := r.doc.FrontMatter(); ok {
+		if off, err := r.readFrontMatter(front); err != nil {
+			return off, err
+		}
+	}
+	for _, f := range r.doc.Fields(r.head) {
+		key := fieldKey(f.Key)
+		if f.Key == "" {
+			word, _, _ := strings.Cut(strings.ToLower(f.Value), " ")
+			if slices.Contains(fields, strings.Trim(word, "*_`=")) {
+				return f.Item.Start, fmt.Errorf("%q is no field: write `- %s: value`", short(f.Value), word)
+			}
+			continue
+		}
+		if _, twice := r.fields[key]; twice && slices.Contains(fields, key) {
+			return f.Item.Start, fmt.Errorf("the field %s stands twice", key)
+		}
+		r.fields[key] = field{value: f.Value, items: f.Items, span: f.Raw}
+	}
+	return 0, nil
+}
+
+// readFrontMatter takes the same keys from YAML front matter.
+func (r *Record) readFrontMatter(front markdown.Span) (off int, err error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(front.In(r.doc.Source()), &doc); err != nil {
+		return front.Start, fmt.Errorf("the front matter is no YAML: %w", err)
+	}
+	if len(doc.Content) == 0 {
+		return 0, nil
+	}
+	m := doc.Content[0]
+	if m.Kind != yaml.MappingNode {
+		return front.Start, fmt.Errorf("the front matter is no YAML mapping")
+	}
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		key, value := fieldKey(m.Content[i].Value), m.Content[i+1]
+		f := field{front: true, span: markdown.Span{Start: front.Start, End: front.Start}}
+		switch value.Kind {
+		case yaml.ScalarNode:
+			f.value = strings.Join(strings.Fields(value.Value), " ")
+		case yaml.SequenceNode:
+			for _, v := range value.Content {
+				f.items = append(f.items, v.Value)
+			}
+		}
+		if _, twice := r.fields[key]; twice {
+			return front.Start, fmt.Errorf("the field %s stands twice in the front matter", key)
+		}
+		r.fields[key] = f
+	}
+	return 0, nil
+}
+
+// fieldKey is a key in its one spelling: lower case, blanks and dashes as underscores.
+func fieldKey(s string) string {
+	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(strings.TrimSpace(s)))
+}
+
+// value returns the text of a field, a nested list joined by commas, "" without it.
+func (r *Record) value(key string) string {
+	f := r.fields[key]
+	if len(f.items) > 0 && f.value == "" {
+		return strings.Join(f.items, ", ")
+	}
+	return f.value
+}
+
+// Field returns the text of a field of the decision file, "" without it.
+func (r *Record) Field(key string) string { return r.value(key) }
+
+// Section returns the text under a level-2 heading: LF line ends, blanks at line ends
+// and blank lines around it cut.
+func (r *Record) Section(title string) string {
+	s, ok := r.sections[strings.ToLower(title)]
+	if !ok {
+		return ""
+	}
+	return sectionText(s.body.In(r.doc.Source()))
+}
+
+func sectionText(b []byte) string {
+	lines := strings.Split(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRight(l, " \t")
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
+}
+
+// pos is the place of a byte offset of the record's file.
+func (r *Record) pos(off int) finding.Pos { return docPos(r.doc, off) }
+
+func docPos(d *markdown.Document, off int) finding.Pos {
+	line, col := d.Position(off)
+	return finding.Pos{Line: line, Col: col}
+}
+
+// at is the place of a field, or of the title if the field is absent.
+func (r *Record) at(key string) finding.Pos {
+	if r.doc == nil {
+		return finding.Pos{Line: 1, Col: 1}
+	}
+	if f, ok := r.fields[key]; ok && !f.front {
+		return r.pos(f.span.Start)
+	}
+	return r.pos(r.title.Start)
+}
+
+// supersedes returns what the record says it replaces, from the field and the section.
+func (r *Record) supersedes() []Reference {
+	return append(References(r.value("supersedes")), References(r.Section("Supersedes"))...)
+}
+
+var hashForm = regexp.MustCompile(`\b[0-9a-f]{7,64}\b`)
+
+// hashes returns the sorted set of commit hashes in a text that may hold words too. A
+// word of letters only, or a number, is no hash.
+func hashes(text string) []string {
+	var out []string
+	for _, h := range hashForm.FindAllString(strings.ToLower(text), -1) {
+		if strings.ContainsAny(h, "0123456789") && strings.ContainsAny(h, "abcdef") || len(h) >= 40 {
+			out = append(out, h)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// approvedText is what an approval covers. Its RFC 8785 form is hashed.
+type approvedText struct {
+	ID         string   `json:"id"`
+	Title      string   `json:"title"`
+	Patterns   []string `json:"patterns"`
+	Scope      string   `json:"scope"`
+	Paths      []string `json:"paths"`
+	Decision   string   `json:"decision"`
+	AppliesTo  string   `json:"applies_to"`
+	Supersedes []string `json:"supersedes"`
+}
+
+// ApprovedText returns the canonical JSON of what a designer approves. Changes outside
+// of it are editorial and void no approval.
+func (r *Record) ApprovedText() []byte {
+	t := approvedText{
+		ID: r.ID, Title: r.Title, Patterns: r.Patterns, Scope: r.value("scope"), Paths: r.Paths,
+		Decision: r.Section("Decision"), AppliesTo: r.Section("Applies To"), Supersedes: []string{},
+	}
+	for _, ref := range r.supersedes() {
+		t.Supersedes = append(t.Supersedes, ref.Text)
+	}
+	slices.Sort(t.Supersedes)
+	t.Supersedes = slices.Compact(t.Supersedes)
+	b, err := json.Marshal(t)
+	if err == nil {
+		err = (*jsontext.Value)(&b).Canonicalize()
+	}
+	if err != nil {
+		panic("skmb: approved text of strings does not encode: " + err.Error()) // text was checked to be UTF-8
+	}
+	return b
+}
+
+// Digest is the SHA-256 of the approved text, in hex.
+func (r *Record) Digest() string {
+	sum := sha256.Sum256(r.ApprovedText())
+	return hex.EncodeToString(sum[:])
+}
+
+// Approval is the record's approval field: "<method> sha256:<digest> [<id>]".
+type Approval struct{ Method, Digest, RecordID string }
+
+func parseApproval(s string) (a Approval, ok bool) {
+	f := strings.Fields(s)
+	if len(f) < 2 || len(f) > 3 {
+		return a, false
+	}
+	digest, ok := strings.CutPrefix(f[1], "sha256:")
+	if !ok || len(digest) != 64 {
+		return a, false
+	}
+	a = Approval{Method: f[0], Digest: digest}
+	if len(f) == 3 {
+		a.RecordID = f[2]
+	}
+	return a, true
+}
+
+func (a Approval) String() string {
+	return strings.TrimSpace(a.Method + " sha256:" + a.Digest + " " + a.RecordID)
+}
+
+func unreadableBytes(name string, data []byte, limit int) *problem {
+	p := &problem{code: "skmb/unreadable", path: name, pos: finding.Pos{Line: 1, Col: 1}}
+	switch {
+	case len(data) > limit:
+		p.message = fmt.Sprintf("the file has %d bytes, more than %d", len(data), limit)
+	case !utf8.Valid(data):
+		i := 0
+		for i < len(data) {
+			r, n := utf8.DecodeRune(data[i:])
+			if r == utf8.RuneError && n == 1 {
+				break
+			}
+			i += n
+		}
+		p.pos.Line += strings.Count(string(data[:i]), "\n")
+		p.message = fmt.Sprintf("byte %d is not UTF-8", i)
+	case slices.Contains(data, 0):
+		p.message = "the file holds a NUL byte"
+	default:
+		return nil
+	}
+	return p
+}
+
+func limitProblem(name string, err error) *problem {
+	p := &problem{code: "skmb/unreadable", path: name, message: err.Error(), pos: finding.Pos{Line: 1, Col: 1}}
+	if limit, ok := err.(*markdown.LimitError); ok {
+		p.message, p.pos.Line = limit.Limit, limit.Line
+	}
+	return p
+}
+
+// short cuts a text for a message.
+func short(s string) string {
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return s
+}
+
+// base is the file name of a record.
+func (r *Record) base() string { return path.Base(r.Path) }

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package store
+
+import "os"
+
+const lockFlag = os.O_CREATE | os.O_RDWR

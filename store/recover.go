@@ -1,0 +1,170 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Recovery says what Recover did.
+type Recovery struct {
+	Pending bool     // there was an interrupted change
+	Files   []string // that it concerns
+	Foreign []string // that hold neither the old nor the new content
+}
+
+// Recover completes an interrupted change. If a file of it was edited meanwhile nothing
+// is touched and the error is ErrConflict; Resolve ends that.
+func (s *Store) Recover(ctx context.Context) (Recovery, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return Recovery{}, err
+	}
+	defer unlock()
+	r, err := s.describe()
+	if err != nil {
+		return r, err
+	}
+	_, err = s.recover()
+	return r, err
+}
+
+// Resolution says how a conflict ends.
+type Resolution string
+
+const (
+	Keep  Resolution = "keep"  // what was found stays, the rest of the change is carried out
+	Apply Resolution = "apply" // the change is carried out whole, what was found goes to rescue
+)
+
+// Resolve ends a conflict in one of the two ways. No byte that was found is lost.
+func (s *Store) Resolve(ctx context.Context, how Resolution) (Recovery, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return Recovery{}, err
+	}
+	defer unlock()
+	r, err := s.describe()
+	if err != nil || !r.Pending {
+		return r, err
+	}
+	j, err := s.readJournal()
+	if err != nil {
+		return r, err
+	}
+	keep := s.o.Third
+	if how == Keep {
+		keep = func(Name, File) bool { return true }
+	}
+	return r, s.roll(j.Ops, keep, how == Apply)
+}
+
+func (s *Store) describe() (Recovery, error) {
+	var r Recovery
+	j, err := s.readJournal()
+	if err != nil || j == nil {
+		return r, err
+	}
+	r.Pending = true
+	for _, o := range j.Ops {
+		if o.Name.Root == Private {
+			continue
+		}
+		r.Files = append(r.Files, o.Name.String())
+		if st, err := s.classify(o); err != nil {
+			return r, err
+		} else if st == third {
+			r.Foreign = append(r.Foreign, o.Name.String())
+		}
+	}
+	return r, nil
+}
+
+func (s *Store) readJournal() (*journal, error) {
+	data, err := s.roots[Private].ReadFile(journalFile)
+	if notExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var j journal
+	if err := json.Unmarshal(data, &j, json.RejectUnknownMembers(true)); err != nil || j.Version != 1 {
+		return nil, fmt.Errorf("%s cannot be read: %w", journalFile, errors.Join(err, ErrRecovery))
+	}
+	return &j, nil
+}
+
+// recover rolls a left-over transaction forward, under the lock.
+func (s *Store) recover() (bool, error) {
+	j, err := s.readJournal()
+	if err != nil {
+		return false, err
+	}
+	if j == nil {
+		s.sweep()
+		return false, nil
+	}
+	if err := s.roll(j.Ops, s.o.Third, false); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// LogReport is what VerifyLog found.
+type LogReport struct {
+	Lines   uint64
+	Problem string // "" if the chain holds to its end
+}
+
+// VerifyLog walks a log's chain: an edited, removed or reordered line breaks it, an edited
+// last line or a missing tail differs from what head.json says.
+func (s *Store) VerifyLog(ctx context.Context, log string) (LogReport, error) {
+	var rep LogReport
+	h, _, err := s.readHeads()
+	if err != nil {
+		return rep, err
+	}
+	end := h.Logs[log]
+	last := Digest(zero)
+	for n := 1; n <= end.Segment; n++ {
+		f, err := s.roots[Private].Open(segment(log, n))
+		if err != nil {
+			rep.Problem = fmt.Sprintf("segment %d is missing", n)
+			return rep, nil
+		}
+		in := bufio.NewReaderSize(f, maxLine)
+		for ctx.Err() == nil {
+			line, err := in.ReadString('\n')
+			if err == io.EOF && line == "" {
+				break
+			}
+			var link struct {
+				Seq  uint64 `json:"seq"`
+				Prev Digest `json:"prev"`
+			}
+			if err != nil || !strings.HasSuffix(line, "\n") || json.Unmarshal([]byte(line), &link) != nil {
+				rep.Problem = fmt.Sprintf("line %d is cut off or unreadable", rep.Lines+1)
+				break
+			}
+			if rep.Lines++; link.Seq != rep.Lines || link.Prev != last {
+				rep.Problem = fmt.Sprintf("line %d does not follow the line before it", rep.Lines)
+				break
+			}
+			last = DigestOf([]byte(line))
+		}
+		f.Close()
+		if rep.Problem != "" {
+			return rep, nil
+		}
+	}
+	if end.Seq != rep.Lines || end.Seq > 0 && end.Last != last {
+		rep.Problem = fmt.Sprintf("the log has %d lines; it should end with line %d as it was written", rep.Lines, end.Seq)
+	}
+	return rep, ctx.Err()
+}

@@ -1,0 +1,7 @@
+//go:build !windows
+
+package store
+
+import "os"
+
+func dirSync(d *os.File) error { return d.Sync() }

@@ -1,0 +1,208 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Tx collects what a transaction will write. It holds the lock; nothing is written before
+// the function that was given it returns.
+type Tx struct {
+	Reader
+	ops   []op
+	lines map[string]int // log -> lines appended, for LogRef
+	key   string
+	req   Digest
+}
+
+// LogRef names a line of a log.
+type LogRef struct {
+	Log string
+	Seq uint64
+}
+
+// Result says what a transaction did.
+type Result struct {
+	Generation uint64
+	Recovered  bool // a left-over transaction was completed first
+}
+
+// Update runs fn under the lock and then makes everything it asked for durable at once.
+// A left-over transaction is completed first. If fn returns an error nothing is written.
+func (s *Store) Update(ctx context.Context, fn func(*Tx) error) (Result, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	defer unlock()
+	var res Result
+	if res.Recovered, err = s.recover(); err != nil {
+		return res, err
+	}
+	h, before, err := s.readHeads()
+	if err != nil {
+		return res, err
+	}
+	res.Generation = h.Generation
+	tx := &Tx{Reader: Reader{s: s, heads: h}, lines: map[string]int{}}
+	if err := fn(tx); err != nil {
+		return res, err
+	}
+	if len(tx.ops) == 0 {
+		return res, nil
+	}
+	if len(tx.ops) > maxOps {
+		return res, fmt.Errorf("more than %d files in one change", maxOps)
+	}
+	tx.heads.Generation++
+	data, err := json.Marshal(tx.heads, json.Deterministic(true))
+	if err != nil {
+		return res, err
+	}
+	tx.put(head, Name{Private, headFile}, append(data, '\n'), before)
+	slices.SortStableFunc(tx.ops, func(a, b op) int { return int(a.Class) - int(b.Class) })
+	if err := s.commit(tx.ops); err != nil {
+		return res, err
+	}
+	res.Generation = tx.heads.Generation
+	return res, nil
+}
+
+// Put writes a file. want is its digest before, "" if it must not exist; anything else
+// found is ErrStale.
+func (t *Tx) Put(c Class, n Name, data []byte, want Digest) error {
+	if len(data) > maxFile {
+		return fmt.Errorf("%s: %w", n, ErrTooLarge)
+	}
+	now, err := t.s.read(n)
+	if err != nil {
+		return err
+	}
+	if now.Digest != want {
+		return fmt.Errorf("%s: %w", n, ErrStale)
+	}
+	if i := slices.IndexFunc(t.ops, func(o op) bool { return o.Name == n }); i >= 0 {
+		return fmt.Errorf("%s is written twice in one change", n)
+	}
+	if now.Digest == DigestOf(data) {
+		return nil
+	}
+	t.put(c, n, data, want)
+	return nil
+}
+
+func (t *Tx) put(c Class, n Name, data []byte, before Digest) {
+	t.ops = append(t.ops, op{Name: n, Class: c, Before: before, After: DigestOf(data), data: data})
+}
+
+// Append adds one line to a private log: the members of a JSON object, to which seq and
+// prev, the digest of the line before, are added.
+func (t *Tx) Append(log string, members map[string]any) (LogRef, error) {
+	h := t.heads.Logs[log]
+	line := map[string]any{"seq": h.Seq + 1, "prev": cmpDigest(h.Last)}
+	for k, v := range members {
+		if _, taken := line[k]; taken {
+			return LogRef{}, fmt.Errorf("the log adds %q itself", k)
+		}
+		line[k] = v
+	}
+	data, err := json.Marshal(line)
+	if err == nil {
+		err = (*jsontext.Value)(&data).Canonicalize()
+	}
+	if err != nil {
+		return LogRef{}, err
+	}
+	if data = append(data, '\n'); len(data) > maxLine {
+		return LogRef{}, fmt.Errorf("a log line of more than %d bytes", maxLine)
+	}
+	if h.Segment == 0 || h.Size+int64(len(data)) > maxSegment {
+		h.Segment, h.Size = h.Segment+1, 0
+	}
+	t.ops = append(t.ops, op{Name: Name{Private, segment(log, h.Segment)}, Class: Log, IsLog: true, Size: h.Size, Line: string(data), After: DigestOf(data)})
+	h.Size += int64(len(data))
+	h.Seq++
+	h.Last = DigestOf(data)
+	t.heads.Logs[log] = h
+	return LogRef{log, h.Seq}, nil
+}
+
+func segment(log string, n int) string { return fmt.Sprintf("%s-%04d.jsonl", log, n) }
+
+// zero is the digest before the first line of a log.
+const zero = "0000000000000000000000000000000000000000000000000000000000000000"
+
+func cmpDigest(d Digest) Digest {
+	if d == "" {
+		return zero
+	}
+	return d
+}
+
+// answer is what stands under a key.
+type answer struct {
+	Request Digest         `json:"request"`
+	At      string         `json:"at"`
+	Result  jsontext.Value `json:"result"`
+}
+
+func keyName(key string) Name {
+	return Name{Private, "idem/" + string(DigestOf([]byte(key))) + ".json"}
+}
+
+// Once looks up the answer that an equal request under the same key was given. Another
+// request under the key is ErrKeyReused. Keys are forgotten after 90 days.
+func (t *Tx) Once(key string, request Digest) (prior []byte, seen bool, err error) {
+	t.key, t.req = key, request
+	f, err := t.s.read(keyName(key))
+	if err != nil || f.Digest == "" {
+		return nil, false, err
+	}
+	var a answer
+	if err := json.Unmarshal(f.Data, &a); err != nil {
+		return nil, false, fmt.Errorf("%s is damaged: %w", keyName(key), err)
+	}
+	if a.Request != request {
+		return nil, false, ErrKeyReused
+	}
+	return a.Result, true, nil
+}
+
+// Result keeps a JSON value under the key that Once was asked for.
+func (t *Tx) Result(value []byte) error {
+	data, err := json.Marshal(answer{t.req, t.s.o.Now().UTC().Format(time.RFC3339), value}, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	now, err := t.s.read(keyName(t.key))
+	if err != nil {
+		return err
+	}
+	t.put(result, keyName(t.key), append(data, '\n'), now.Digest)
+	return nil
+}
+
+// prune drops the answers of keys that are older than their life. It runs after a
+// transaction, under its lock, and failing to is no failure.
+func (s *Store) prune() {
+	dir, err := s.roots[Private].Open("idem")
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(1000)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && s.o.Now().Sub(info.ModTime()) > keyLife {
+			_ = s.roots[Private].Remove("idem/" + e.Name())
+		}
+	}
+}
+
+func notExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
