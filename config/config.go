@@ -2,32 +2,129 @@
 // so that a repository without the file works.
 package config
 
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"assent/boundary"
+)
+
 // Name is the file's name at the top of the repository.
 const Name = ".assent.yaml"
 
+// maxBytes caps the file.
+const maxBytes = 256 << 10
+
 // Config is the whole of .assent.yaml.
 type Config struct {
-	Skmb Skmb
+	Version int  `json:"version" jsonschema:"minimum=1,maximum=1" jsonschema_description:"version of the format: 1"`
+	Skmb    Skmb `json:"skmb,omitzero" jsonschema_description:"the decision bases"`
 }
 
 // Skmb configures the decision bases.
 type Skmb struct {
-	Roots   []string // directories, slash-separated from the top
-	Archive Archive
+	Roots   []string `json:"roots,omitzero" jsonschema:"minItems=1,maxItems=32,uniqueItems=true,minLength=1,maxLength=200" text:"line" jsonschema_description:"directories of the bases, from the top of the repository"`
+	Archive Archive  `json:"archive,omitzero" jsonschema_description:"what happens after a commit"`
 }
 
 // Archive configures what happens after a commit.
 type Archive struct {
-	Mode string // changed, every or off
-	Dir  string // name of the directory in each base
+	Mode Mode   `json:"mode,omitzero" jsonschema_description:"changed: when the base differs from the newest archive; every: after each commit; off"`
+	Dir  string `json:"dir,omitzero" jsonschema:"minLength=1,maxLength=60" text:"line" jsonschema_description:"name of the archive directory in each base"`
 }
+
+// Mode says when an archive is made.
+type Mode string
+
+const (
+	Changed Mode = "changed"
+	Every   Mode = "every"
+	Off     Mode = "off"
+)
+
+// EnumValues lists the modes.
+func (Mode) EnumValues() []string { return []string{string(Changed), string(Every), string(Off)} }
 
 // Default is the configuration of a repository without the file.
-func Default() Config {
-	return Config{Skmb: Skmb{Roots: []string{"docs/isme"}, Archive: Archive{Mode: "changed", Dir: "archive"}}}
+func Default() Config { return (Config{}).withDefaults() }
+
+func (c Config) withDefaults() Config {
+	if c.Version = 1; len(c.Skmb.Roots) == 0 {
+		c.Skmb.Roots = []string{"docs/isme"}
+	}
+	c.Skmb.Archive.Mode = cmp.Or(c.Skmb.Archive.Mode, Changed)
+	c.Skmb.Archive.Dir = cmp.Or(c.Skmb.Archive.Dir, "archive")
+	return c
 }
 
-// Load reads the configuration of a tree.
-func Load(tree interface{ ReadFile(string) ([]byte, error) }) (Config, error) {
-	return Default(), nil
+// Load reads the configuration of a tree. A file that breaks a rule gives an error that
+// lists every violation with line and column; it never reads as absent.
+func Load(tree fs.ReadFileFS) (Config, error) {
+	data, err := tree.ReadFile(Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Default(), nil
+	}
+	if err != nil {
+		return Config{}, err
+	}
+	return Parse(data)
+}
+
+// Parse reads the bytes of .assent.yaml.
+func Parse(data []byte) (Config, error) {
+	if len(data) > maxBytes {
+		return Config{}, fmt.Errorf("%s has more than %d bytes", Name, maxBytes)
+	}
+	var doc yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&doc); err != nil {
+		return Config{}, &syntaxError{fmt.Errorf("%s: %w", Name, err)}
+	}
+	if err := dec.Decode(&yaml.Node{}); err == nil {
+		return Config{}, &syntaxError{fmt.Errorf("%s holds more than one document", Name)}
+	}
+	n, vs := toNode(&doc, "")
+	if err := boundary.CheckNode[Config](n, Name, append(vs, pathRules(n)...)); err != nil {
+		return Config{}, err
+	}
+	var c Config
+	if err := decode(n, &c); err != nil {
+		return Config{}, err
+	}
+	return c.withDefaults(), nil
+}
+
+type syntaxError struct{ error }
+
+func (e *syntaxError) ExitCode() int { return 2 }
+func (e *syntaxError) Unwrap() error { return e.error }
+
+// pathRules holds roots and the archive directory to be plain relative paths.
+func pathRules(n *boundary.Node) []boundary.Violation {
+	var vs []boundary.Violation
+	skmb := n.Member("skmb")
+	if skmb == nil {
+		return nil
+	}
+	if roots := skmb.Member("roots"); roots != nil {
+		for i, r := range roots.Items {
+			if !fs.ValidPath(r.Text) || r.Text == "." || path.Clean(r.Text) != r.Text || strings.ContainsAny(r.Text, `\:`) || slices.Contains(strings.Split(strings.ToLower(r.Text), "/"), ".git") {
+				vs = append(vs, boundary.NewViolation("boundary/pattern", fmt.Sprintf("/skmb/roots/%d", i), r.Pos, "%q is no plain path below the top of the repository", r.Text))
+			}
+		}
+	}
+	if archive := skmb.Member("archive"); archive != nil {
+		if dir := archive.Member("dir"); dir != nil && (!fs.ValidPath(dir.Text) || strings.ContainsAny(dir.Text, `/\:`) || strings.HasPrefix(dir.Text, ".") || dir.Text == "decisions") {
+			vs = append(vs, boundary.NewViolation("boundary/pattern", "/skmb/archive/dir", dir.Pos, "%q is no name for the archive directory", dir.Text))
+		}
+	}
+	return vs
 }

@@ -9,6 +9,7 @@ package markdown
 import (
 	"bytes"
 	"sort"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
@@ -22,14 +23,15 @@ type Span struct{ Start, End int }
 // In returns the bytes of the span.
 func (s Span) In(src []byte) []byte { return src[s.Start:s.End] }
 
-// Document is one parsed text. It keeps the source it was given and must not
-// outlive changes to it.
+// Document is one parsed text, safe for concurrent reading. It keeps the source it was
+// given and must not outlive changes to it.
 type Document struct {
 	src    []byte
 	body   int // where Markdown begins: after byte order mark and front matter
 	front  Span
 	hasFM  bool
 	root   ast.Node
+	once   sync.Once
 	starts []int // offsets of line starts, filled by the first Position
 }
 
@@ -102,14 +104,14 @@ func (d *Document) lineStart(off int) int {
 // Position returns the 1-based line and column of a byte offset. Columns count
 // runes; a byte order mark is no column.
 func (d *Document) Position(off int) (line, col int) {
-	if d.starts == nil {
+	d.once.Do(func() {
 		d.starts = append(d.starts, 0)
 		for i, c := range d.src {
 			if c == '\n' {
 				d.starts = append(d.starts, i+1)
 			}
 		}
-	}
+	})
 	off = min(max(off, 0), len(d.src))
 	line = sort.SearchInts(d.starts, off+1)
 	from := d.starts[line-1]

@@ -51,12 +51,7 @@ func (d *Document) field(item ast.Node, end int) Field {
 		f.Item.End--
 	}
 	f.Raw = Span{f.Item.End, f.Item.End}
-	if f.Item.End < end && d.src[f.Item.End] == '\r' {
-		f.Item.End++
-	}
-	if f.Item.End < end && d.src[f.Item.End] == '\n' {
-		f.Item.End++
-	}
+	_, f.Item.End = cutLine(d.src, f.Item.End)
 	var text []string
 	var first ast.Node // the block whose first line may hold the key
 	for n := item.FirstChild(); n != nil; n = n.NextSibling() {
@@ -84,6 +79,9 @@ func (d *Document) field(item ast.Node, end int) Field {
 	}
 	f.Key = key
 	f.Raw.Start = min(start+at, f.Raw.End)
+	for f.Raw.Start < f.Raw.End && (d.src[f.Raw.Start] == ' ' || d.src[f.Raw.Start] == '\t') {
+		f.Raw.Start++ // blanks at the line's end, which line lacks
+	}
 	value := line[at:]
 	if len(text) > 1 && isBlockScalar(value) {
 		value = ""

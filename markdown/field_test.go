@@ -39,6 +39,7 @@ func TestFieldsAreTheItemsOfBulletLists(t *testing.T) {
 		{"a value over indented lines", "- a: b\n  c\n    *d*\n- e: f\n", []field{{"a", "b c d", nil, "b\n  c\n    *d*"}, {"e", "f", nil, "f"}}},
 		{"a value on a lazy line", "- a: b\nc\n", []field{{"a", "b c", nil, "b\nc"}}},
 		{"a value that begins on the next line", "- a:\n  b\n", []field{{"a", "b", nil, "\n  b"}}},
+		{"a value on the next line, blanks behind the colon", "- a: \t\n  b\n", []field{{"a", "b", nil, "\n  b"}}},
 		{"an item that begins on the next line", "-\n  a: b\n", []field{{"a", "b", nil, "b"}}},
 		{"a value of two paragraphs", "- a: b\n\n  c\n", []field{{"a", "b c", nil, "b\n\n  c"}}},
 		{"a folded scalar", "- a: >-\n    b\n    c\n", []field{{"a", "b c", nil, ">-\n    b\n    c"}}},
@@ -86,8 +87,8 @@ func TestFieldsAreTheItemsOfBulletLists(t *testing.T) {
 }
 
 func TestFieldItemsSpanWholeLines(t *testing.T) {
-	src := strings.ReplaceAll("\ufeff---\nx: y\n---\n# T\n\n - a: b\n   c\n\n\n - d:\n   - e\n \n\n* f: g\n\n## S\n- h: i", "\n", "\r\n")
-	want := []string{" - a: b\r\n   c\r\n", " - d:\r\n   - e\r\n", "* f: g\r\n", "- h: i"}
+	src := strings.ReplaceAll("\ufeff---\nx: y\n---\n# T\n\n - a: b\n   c\n\n\n - d:\n   - e\n \n\n* f: g \t\n\n## S\n- h: i ", "\n", "\r\n")
+	want := []string{" - a: b\r\n   c\r\n", " - d:\r\n   - e\r\n", "* f: g \t\r\n", "- h: i "}
 	var got []string
 	for _, f := range parse(t, src).Fields(whole(src)) {
 		got = append(got, in(src, f.Item))

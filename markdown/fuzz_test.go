@@ -25,7 +25,7 @@ var seeds = []string{
 	"---\na: b\n---\n# c\n", "---\n---", "---\na: b\n...\n\n- d: e\n", "\ufeff---\r\na: b\r\n---\r\n# c\r\n",
 	"| a | b |\n|---|:-:|\n| `x\\|y` | [z](w) |\n| 1 |\n| 1 | 2 | 3 |\n", "a | b\n- | -\n", "x\n|a|\n|-|\n|\\", "|\f|\n|-|\n",
 	"- a: b\n- c:\n  - d\n  - e\n", "- a: >-\n  b\n\n  c\n", "- a: |\n      b\n", "* **a:** *b*\n\n\n", "-\ta:\tb\n", "- - a: b\n", "-\n  a: b\n", "- > a: b\n\n  c: d\n",
-	"- ```\n  a: b\n  ```\n", "-\t#\n\n\ta: b\n", "- \u00a0a: b", "1. a\n   - b: c\n", "- a\n* b\n+ c\n", "- a\n\n\n# b\n- c",
+	"- ```\n  a: b\n  ```\n", "-\t#\n\n\ta: b\n", "- \u00a0a: b", "* ", "* 0: \n00", "1. a\n   - b: c\n", "- a\n* b\n+ c\n", "- a\n\n\n# b\n- c",
 	"```\n# a\n```\n", "<!-- a -->\n# b\n", "<div>\n# a\n\n# b\n", "    # a\n", "> # a\n> - b: c\n", "[a]: b\n===\n", "[a]:\n- b: c\n",
 	"> - 1. + * a\n", strings.Repeat("> ", 17), strings.Repeat("- ", 17) + "\n\n\n", nested(12), stairs("> ", 3), "- a\n \t- b\n\t\t- c\n",
 	"# a\x00\xff\n- \xff: \x00\n| \xff |\n|-|\n", "# *a* `b` [c](d) &amp; <e>\n", "*a*\n\n    b", "![a [b](c) d](e)",

@@ -31,7 +31,7 @@ type Repo struct {
 // Errors of Open. ErrUnsafe wraps Git's own refusal of a repository of another owner.
 var (
 	ErrNoRepo   = errors.New("not inside a Git repository: run this in one, or name one with -C DIR")
-	ErrUnsafe   = errors.New("Git refuses this repository")
+	ErrUnsafe   = errors.New("this repository is refused by Git")
 	ErrNoBranch = errors.New("there is no commit yet")
 )
 

@@ -1,10 +1,10 @@
 package skmb
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,8 +56,9 @@ type Record struct {
 type field struct {
 	value string
 	items []string
-	span  markdown.Span // of the value; of the front matter's line for a field there
-	front bool
+	span  markdown.Span // of the value
+	item  markdown.Span // of the whole list item
+	front bool          // it stands in YAML front matter
 }
 
 type section struct {
@@ -147,8 +148,11 @@ func (r *Record) readFields() (off int, err error) {
 	for _, f := range r.doc.Fields(r.head) {
 		key := fieldKey(f.Key)
 		if f.Key == "" {
-			word, _, _ := strings.Cut(strings.ToLower(f.Value), " ")
-			if slices.Contains(fields, strings.Trim(word, "*_`=")) {
+			word := strings.ToLower(f.Value)
+			if end := strings.IndexFunc(word, func(c rune) bool { return (c < 'a' || c > 'z') && c != '_' }); end >= 0 {
+				word = word[:end]
+			}
+			if slices.Contains(fields, word) {
 				return f.Item.Start, fmt.Errorf("%q is no field: write `- %s: value`", short(f.Value), word)
 			}
 			continue
@@ -156,7 +160,7 @@ func (r *Record) readFields() (off int, err error) {
 		if _, twice := r.fields[key]; twice && slices.Contains(fields, key) {
 			return f.Item.Start, fmt.Errorf("the field %s stands twice", key)
 		}
-		r.fields[key] = field{value: f.Value, items: f.Items, span: f.Raw}
+		r.fields[key] = field{value: f.Value, items: f.Items, span: f.Raw, item: f.Item}
 	}
 	return 0, nil
 }
@@ -176,7 +180,11 @@ func (r *Record) readFrontMatter(front markdown.Span) (off int, err error) {
 	}
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		key, value := fieldKey(m.Content[i].Value), m.Content[i+1]
-		f := field{front: true, span: markdown.Span{Start: front.Start, End: front.Start}}
+		end := front.End
+		if i+2 < len(m.Content) {
+			end = lineOffset(r.doc.Source(), front.Start, m.Content[i+2].Line)
+		}
+		f := field{front: true, span: markdown.Span{Start: lineOffset(r.doc.Source(), front.Start, value.Line) + value.Column - 1, End: end}}
 		switch value.Kind {
 		case yaml.ScalarNode:
 			f.value = strings.Join(strings.Fields(value.Value), " ")
@@ -191,6 +199,18 @@ func (r *Record) readFrontMatter(front markdown.Span) (off int, err error) {
 		r.fields[key] = f
 	}
 	return 0, nil
+}
+
+// lineOffset is where the n-th line (1-based) from an offset begins.
+func lineOffset(src []byte, from, n int) int {
+	for ; n > 1; n-- {
+		i := bytes.IndexByte(src[from:], '\n')
+		if i < 0 {
+			return len(src)
+		}
+		from += i + 1
+	}
+	return from
 }
 
 // fieldKey is a key in its one spelling: lower case, blanks and dashes as underscores.
@@ -241,7 +261,7 @@ func (r *Record) at(key string) finding.Pos {
 	if r.doc == nil {
 		return finding.Pos{Line: 1, Col: 1}
 	}
-	if f, ok := r.fields[key]; ok && !f.front {
+	if f, ok := r.fields[key]; ok {
 		return r.pos(f.span.Start)
 	}
 	return r.pos(r.title.Start)
@@ -369,6 +389,3 @@ func short(s string) string {
 	}
 	return s
 }
-
-// base is the file name of a record.
-func (r *Record) base() string { return path.Base(r.Path) }

@@ -7,6 +7,8 @@ import (
 	"os"
 )
 
-// exchange is not to be had here: the last look before a rename narrows, and cannot
-// close, the window for a writer that ignores the lock.
+// exchange and place are not to be had here: the last look before a rename narrows, and
+// cannot close, the window for a writer that ignores the lock.
 func exchange(*os.Root, string, string) error { return errors.ErrUnsupported }
+
+func place(*os.Root, string, string) error { return errors.ErrUnsupported }

@@ -23,7 +23,7 @@ type op struct {
 	Staged string `json:"staged,omitzero"` // file in txn that holds the new bytes
 	IsLog  bool   `json:"is_log,omitzero"`
 	Size   int64  `json:"size,omitzero"` // of the log before
-	Line   string `json:"line,omitzero"`
+	Line   string `json:"line,omitzero"` // several, if one change adds several
 
 	data []byte
 }
@@ -272,7 +272,11 @@ func (s *Store) appendLine(o op, step func(string) error) error {
 	if err := step("synced"); err != nil {
 		return err
 	}
-	return syncDirs(root, path.Dir(o.Name.Path), ".", step)
+	top := path.Dir(o.Name.Path)
+	if o.Size == 0 {
+		top = "." // the directories may be as new as the file
+	}
+	return syncDirs(root, path.Dir(o.Name.Path), top, step)
 }
 
 // sweepTargets removes temporaries that a killed process left beside the targets: our own

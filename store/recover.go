@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -72,10 +73,9 @@ func (s *Store) describe() (Recovery, error) {
 	}
 	r.Pending = true
 	for _, o := range j.Ops {
-		if o.Name.Root == Private {
-			continue
+		if o.Name.Root != Private {
+			r.Files = append(r.Files, o.Name.String())
 		}
-		r.Files = append(r.Files, o.Name.String())
 		if st, err := s.classify(o); err != nil {
 			return r, err
 		} else if st == third {
@@ -86,18 +86,31 @@ func (s *Store) describe() (Recovery, error) {
 }
 
 func (s *Store) readJournal() (*journal, error) {
-	data, err := s.roots[Private].ReadFile(journalFile)
+	private := s.roots[Private]
+	_, err := plain(private, journalFile) // a link that leads nowhere is a journal, too
 	if notExist(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
+	var data []byte
+	if err == nil {
+		data, err = private.ReadFile(journalFile)
 	}
 	var j journal
-	if err := json.Unmarshal(data, &j, json.RejectUnknownMembers(true)); err != nil || j.Version != 1 {
+	if err == nil {
+		err = json.Unmarshal(data, &j, json.RejectUnknownMembers(true))
+	}
+	if err != nil || j.Version != 1 || len(j.Ops) == 0 || slices.ContainsFunc(j.Ops, foreign) {
 		return nil, fmt.Errorf("%s cannot be read: %w", journalFile, errors.Join(err, ErrRecovery))
 	}
 	return &j, nil
+}
+
+// foreign reports an operation that the store never writes into a journal.
+func foreign(o op) bool {
+	if o.IsLog {
+		return o.Name.Root != Private || o.Size < 0 || o.Line == ""
+	}
+	return !strings.HasPrefix(o.Staged, "txn/new-")
 }
 
 // recover rolls a left-over transaction forward, under the lock.
@@ -124,13 +137,16 @@ type LogReport struct {
 
 // VerifyLog walks a log's chain: an edited, removed or reordered line breaks it, an edited
 // last line or a missing tail differs from what head.json says.
-func (s *Store) VerifyLog(ctx context.Context, log string) (LogReport, error) {
+func (s *Store) VerifyLog(ctx context.Context, log string) (rep LogReport, err error) {
+	err = s.View(ctx, func(r *Reader) error {
+		rep, err = s.verifyLog(ctx, log, r.heads.Logs[log])
+		return err
+	})
+	return rep, err
+}
+
+func (s *Store) verifyLog(ctx context.Context, log string, end logHead) (LogReport, error) {
 	var rep LogReport
-	h, _, err := s.readHeads()
-	if err != nil {
-		return rep, err
-	}
-	end := h.Logs[log]
 	last := Digest(zero)
 	for n := 1; n <= end.Segment; n++ {
 		f, err := s.roots[Private].Open(segment(log, n))
@@ -162,6 +178,9 @@ func (s *Store) VerifyLog(ctx context.Context, log string) (LogReport, error) {
 		if rep.Problem != "" {
 			return rep, nil
 		}
+	}
+	if _, err := s.roots[Private].Lstat(segment(log, end.Segment+1)); !notExist(err) {
+		rep.Problem = fmt.Sprintf("there is a segment %d, which %s does not know", end.Segment+1, headFile)
 	}
 	if end.Seq != rep.Lines || end.Seq > 0 && end.Last != last {
 		rep.Problem = fmt.Sprintf("the log has %d lines; it should end with line %d as it was written", rep.Lines, end.Seq)

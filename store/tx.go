@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,9 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error) (Result, error) 
 	if err != nil {
 		return res, err
 	}
-	tx.put(head, Name{Private, headFile}, append(data, '\n'), before)
+	if err := tx.put(head, Name{Private, headFile}, append(data, '\n'), before); err != nil {
+		return res, err
+	}
 	slices.SortStableFunc(tx.ops, func(a, b op) int { return int(a.Class) - int(b.Class) })
 	if err := s.commit(tx.ops); err != nil {
 		return res, err
@@ -88,18 +91,22 @@ func (t *Tx) Put(c Class, n Name, data []byte, want Digest) error {
 	if now.Digest != want {
 		return fmt.Errorf("%s: %w", n, ErrStale)
 	}
-	if i := slices.IndexFunc(t.ops, func(o op) bool { return o.Name == n }); i >= 0 {
-		return fmt.Errorf("%s is written twice in one change", n)
-	}
-	if now.Digest == DigestOf(data) {
+	if now.Digest == DigestOf(data) && !t.writes(n) {
 		return nil
 	}
-	t.put(c, n, data, want)
+	return t.put(c, n, bytes.Clone(data), want)
+}
+
+func (t *Tx) put(c Class, n Name, data []byte, before Digest) error {
+	if t.writes(n) {
+		return fmt.Errorf("%s is written twice in one change", n)
+	}
+	t.ops = append(t.ops, op{Name: n, Class: c, Before: before, After: DigestOf(data), data: data})
 	return nil
 }
 
-func (t *Tx) put(c Class, n Name, data []byte, before Digest) {
-	t.ops = append(t.ops, op{Name: n, Class: c, Before: before, After: DigestOf(data), data: data})
+func (t *Tx) writes(n Name) bool {
+	return slices.ContainsFunc(t.ops, func(o op) bool { return o.Name == n })
 }
 
 // Append adds one line to a private log: the members of a JSON object, to which seq and
@@ -126,7 +133,15 @@ func (t *Tx) Append(log string, members map[string]any) (LogRef, error) {
 	if h.Segment == 0 || h.Size+int64(len(data)) > maxSegment {
 		h.Segment, h.Size = h.Segment+1, 0
 	}
-	t.ops = append(t.ops, op{Name: Name{Private, segment(log, h.Segment)}, Class: Log, IsLog: true, Size: h.Size, Line: string(data), After: DigestOf(data)})
+	name := Name{Private, segment(log, h.Segment)}
+	if i := slices.IndexFunc(t.ops, func(o op) bool { return o.Name == name }); i >= 0 {
+		// One operation for all lines of a segment: recovery looks at each operation
+		// alone, and finds a log that ends with another one's line foreign.
+		t.ops[i].Line += string(data)
+		t.ops[i].After = DigestOf([]byte(t.ops[i].Line))
+	} else {
+		t.ops = append(t.ops, op{Name: name, Class: Log, IsLog: true, Size: h.Size, Line: string(data), After: DigestOf(data)})
+	}
 	h.Size += int64(len(data))
 	h.Seq++
 	h.Last = DigestOf(data)
@@ -177,16 +192,21 @@ func (t *Tx) Once(key string, request Digest) (prior []byte, seen bool, err erro
 
 // Result keeps a JSON value under the key that Once was asked for.
 func (t *Tx) Result(value []byte) error {
+	if t.key == "" {
+		return errors.New("a result needs the key that it is kept under: call Once first")
+	}
 	data, err := json.Marshal(answer{t.req, t.s.o.Now().UTC().Format(time.RFC3339), value}, json.Deterministic(true))
 	if err != nil {
 		return err
+	}
+	if len(data) >= maxFile {
+		return fmt.Errorf("the result under a key: %w", ErrTooLarge)
 	}
 	now, err := t.s.read(keyName(t.key))
 	if err != nil {
 		return err
 	}
-	t.put(result, keyName(t.key), append(data, '\n'), now.Digest)
-	return nil
+	return t.put(result, keyName(t.key), append(data, '\n'), now.Digest)
 }
 
 // prune drops the answers of keys that are older than their life. It runs after a
@@ -199,7 +219,8 @@ func (s *Store) prune() {
 	defer dir.Close()
 	entries, _ := dir.ReadDir(1000)
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && s.o.Now().Sub(info.ModTime()) > keyLife {
+		// The time of a file is the system's: another clock says nothing about its age.
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > keyLife {
 			_ = s.roots[Private].Remove("idem/" + e.Name())
 		}
 	}

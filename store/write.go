@@ -24,15 +24,15 @@ func (s *Store) replace(n Name, data []byte, mode fs.FileMode, before Digest, st
 		return err
 	}
 	dir := path.Dir(n.Path)
-	if err := root.MkdirAll(dir, s.dirMode(n)); err != nil {
-		return err
-	}
-	old, err := s.read(n)
+	old, err := s.read(n) // before a directory is made, which would follow a link
 	if err != nil {
 		return err
 	}
 	if old.Digest != before {
 		return errThird
+	}
+	if err := root.MkdirAll(dir, s.dirMode(n)); err != nil {
+		return err
 	}
 	if old.Digest != "" {
 		mode = old.Mode.Perm()
@@ -42,16 +42,17 @@ func (s *Store) replace(n Name, data []byte, mode fs.FileMode, before Digest, st
 		root.Remove(tmp)
 		return err
 	}
-	if err := s.swap(root, n, tmp, before, step); err != nil {
+	if err := s.swap(root, n, tmp, data, before, step); err != nil {
 		return err
 	}
 	if err := step("renamed"); err != nil {
 		return err
 	}
-	if err := syncDir(root, dir); err != nil {
-		return err
+	top := dir
+	if before == "" {
+		top = "." // the directories may be as new as the file
 	}
-	if err := step("dirsynced"); err != nil {
+	if err := syncDirs(root, dir, top, step); err != nil {
 		return err
 	}
 	if got, err := s.read(n); err != nil || got.Digest != DigestOf(data) {
@@ -105,33 +106,43 @@ func (s *Store) create(root *os.Root, name string, data []byte, mode fs.FileMode
 
 // swap puts the temporary in the target's place. Where the system can exchange two names
 // the bytes that come out are compared, and an edit made in the last moment goes back.
-func (s *Store) swap(root *os.Root, n Name, tmp string, before Digest, step func(string) error) error {
-	if before != "" && n.Root != Private {
-		switch err := exchange(root, tmp, n.Path); {
-		case err == nil:
-			out, err := root.ReadFile(tmp)
-			if err == nil && DigestOf(out) != before {
-				if err := exchange(root, tmp, n.Path); err != nil {
-					return err
-				}
-				root.Remove(tmp)
-				return errThird
-			}
-			if err := step("exchanged"); err != nil {
-				return err
-			}
-			return errors.Join(err, root.Remove(tmp))
-		case !errors.Is(err, errors.ErrUnsupported):
-			root.Remove(tmp)
+func (s *Store) swap(root *os.Root, n Name, tmp string, data []byte, before Digest, step func(string) error) error {
+	err := errors.ErrUnsupported
+	switch {
+	case n.Root == Private: // nobody edits it
+	case before == "":
+		err = place(root, tmp, n.Path)
+	default:
+		err = exchange(root, tmp, n.Path)
+	}
+	switch {
+	case err == nil && before != "":
+		if err := step("exchanged"); err != nil {
 			return err
 		}
-	}
-	now, err := s.read(n)
-	if err == nil && now.Digest != before {
+		out, err := s.read(Name{n.Root, tmp})
+		if err == nil && out.Digest == before {
+			return root.Remove(tmp)
+		}
+		// Whatever came out, if only a link or a directory, goes back.
+		if err := exchange(root, tmp, n.Path); err != nil {
+			return err
+		}
+		if back, err := s.read(Name{n.Root, tmp}); err == nil && back.Digest == DigestOf(data) {
+			root.Remove(tmp)
+		} // else it was edited once more, and recovery brings that to rescue
+		return errThird
+	case errors.Is(err, errors.ErrUnsupported):
+		var now File
+		now, err = s.read(n)
+		if err == nil && now.Digest != before {
+			err = errThird
+		}
+		if err == nil {
+			err = root.Rename(tmp, n.Path)
+		}
+	case notExist(err), errors.Is(err, fs.ErrExist):
 		err = errThird
-	}
-	if err == nil {
-		err = root.Rename(tmp, n.Path)
 	}
 	if err != nil {
 		root.Remove(tmp)
@@ -151,6 +162,18 @@ func fileMode(n Name) fs.FileMode {
 		return 0o600
 	}
 	return 0o644
+}
+
+// syncDirs makes a name in dir durable, and the directories on the way from it to top.
+func syncDirs(root *os.Root, dir, top string, step func(string) error) error {
+	for ; ; dir = path.Dir(dir) {
+		if err := syncDir(root, dir); err != nil {
+			return err
+		}
+		if err := step("dirsynced"); err != nil || dir == top {
+			return err
+		}
+	}
 }
 
 // syncDir makes a rename in a directory durable. Windows cannot, and does not need to.

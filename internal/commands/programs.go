@@ -11,7 +11,7 @@ func Assent(p *Process) *cli.App {
 			"assent lint                     judge what the next commit will hold\n" +
 			"assent skmb --help              the commands for decisions",
 		Commands: []*cli.Command{
-			initCommand("assent"), lintCommand(), explainCommand(), installCommand(), hookCommand(),
+			initCommand("assent"), lintCommand(), explainCommand(), skmbCommand(), installCommand(), uninstallCommand(), recoverCommand(), hookCommand(),
 		},
 	})
 }

@@ -1,5 +1,330 @@
 package commands
 
-import "github.com/urfave/cli/v2"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
 
-func skmbCommands() []*cli.Command { return []*cli.Command{initCommand("skmb")} }
+	"github.com/urfave/cli/v2"
+
+	"assent/approval"
+	"assent/boundary"
+	"assent/finding"
+	"assent/repo"
+	"assent/skmb"
+	"assent/store"
+)
+
+func skmbCommand() *cli.Command {
+	return group(&cli.Command{
+		Name: "skmb", Usage: "the decision base: propose, decide, read, check",
+		UsageText:   "assent skmb submit < payload.json\nassent skmb approve SKMB-2026-06-11-003\nassent skmb list --status proposed",
+		Subcommands: skmbCommands(),
+	})
+}
+
+func skmbCommands() []*cli.Command {
+	return append([]*cli.Command{initCommand("skmb"), checkCommand()}, append(writingCommands(), readingCommands()...)...)
+}
+
+func checkCommand() *cli.Command {
+	return &cli.Command{
+		Name: "check", Usage: "run the checks of the decision base",
+		UsageText: "skmb check                 what the next commit will hold\nskmb check --worktree      the files as they stand on disk",
+		Flags:     modeFlags(),
+		Action:    action(0, func(c *call) error { return c.lint("skmb/") }),
+	}
+}
+
+// rootFlag chooses a base where there are several.
+func rootFlag() cli.Flag {
+	return &cli.StringFlag{Name: "root", Usage: "directory of the base, where .assent.yaml has several: `DIR`"}
+}
+
+// yesFlags say how a designer said yes.
+func yesFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "statement", Usage: "record these `WORDS` of the designer; a claim, shown as one"},
+		&cli.StringFlag{Name: "quoted-from", Usage: "where they were said: `chat`, issue, mail or meeting"},
+		&cli.StringFlag{Name: "digest", Usage: "refuse if the text has another digest than `SHA256`"},
+		rootFlag(), formatFlag, dirFlag,
+	}
+}
+
+func writingCommands() []*cli.Command {
+	common := []cli.Flag{rootFlag(), formatFlag, dirFlag}
+	return []*cli.Command{
+		{
+			Name: "submit", Usage: "take a proposal as JSON from standard input",
+			UsageText: "skmb submit < payload.json\nskmb submit --from OPEN-001 < payload.json\n\nA minimal payload:\n" + skmb.DecisionKind.Example,
+			Flags:     append([]cli.Flag{&cli.StringFlag{Name: "from", Usage: "the open question that it answers: `OPEN-NNN`"}}, common...),
+			Action:    action(0, submit),
+		},
+		{
+			Name: "approve", Usage: "record that the designer decided", ArgsUsage: "ID...",
+			UsageText: "skmb approve SKMB-2026-06-11-003\n    shows the text and asks for a code on your terminal\n" +
+				"skmb approve SKMB-2026-06-11-003 --statement \"designer chose option 2\"\n    records a quotation, as a claim",
+			Flags: yesFlags(),
+			Action: action(-1, func(c *call) error {
+				if c.NArg() == 0 {
+					return invalid("skmb list --status proposed", "which record?")
+				}
+				return c.write(func(w *skmb.Writer, r *repo.Repo) (skmb.Done, error) {
+					yes, err := c.yes(r)
+					if err != nil {
+						return skmb.Done{}, err
+					}
+					return w.Approve(c.ctx, c.Args().Slice(), yes)
+				})
+			}),
+		},
+		{
+			Name: "permit-default", Usage: "record that the designer permits going on undecided until a date", ArgsUsage: "ID",
+			UsageText: "skmb permit-default SKMB-2026-06-11-003 --review-by 2026-09-01 --statement \"go on with the default for now\"",
+			Flags:     append([]cli.Flag{&cli.StringFlag{Name: "review-by", Usage: "when it must be looked at again: `YYYY-MM-DD`", Required: true}}, yesFlags()...),
+			Action: one(func(c *call, w *skmb.Writer, r *repo.Repo, id string) (skmb.Done, error) {
+				yes, err := c.yes(r)
+				if err != nil {
+					return skmb.Done{}, err
+				}
+				return w.PermitDefault(c.ctx, id, c.String("review-by"), yes)
+			}),
+		},
+		{
+			Name: "supersede", Usage: "let a record replace another", ArgsUsage: "OLD",
+			UsageText: "skmb supersede SKMB-2026-06-11-001 --by SKMB-2026-08-01-002 --statement \"the new policy replaces it\"",
+			Flags: append([]cli.Flag{
+				&cli.StringFlag{Name: "by", Usage: "the record that replaces it: `NEW`", Required: true},
+				&cli.BoolFlag{Name: "partial", Usage: "it replaces a part only; the old record stays accepted"},
+			}, yesFlags()...),
+			Action: one(func(c *call, w *skmb.Writer, r *repo.Repo, id string) (skmb.Done, error) {
+				yes, err := c.yes(r)
+				if err != nil {
+					return skmb.Done{}, err
+				}
+				return w.Supersede(c.ctx, id, c.String("by"), c.Bool("partial"), yes)
+			}),
+		},
+		endCommand("reject", "say no to a proposal", skmb.EventReject, common),
+		endCommand("withdraw", "take a proposal back", skmb.EventWithdraw, common),
+		{
+			Name: "open", Usage: "keep a question visible that is not decided", ArgsUsage: "[ID]",
+			UsageText: "skmb open --context \"who wins when two operators answer at once?\" --pattern C --needed-before \"the write path\"\n" +
+				"skmb open SKMB-2026-06-11-003      turn a proposal back into a question",
+			Flags: append([]cli.Flag{
+				&cli.StringFlag{Name: "context", Usage: "the question: `TEXT`"},
+				&cli.StringFlag{Name: "pattern", Usage: "`LETTERS` A to G"},
+				&cli.StringFlag{Name: "needed-before", Usage: "what cannot go on without an answer: `TEXT`"},
+				&cli.StringSliceFlag{Name: "path", Aliases: []string{"paths"}, Usage: "`PATTERN` of the code it is about; may be given again"},
+			}, common...),
+			Action: action(1, func(c *call) error {
+				return c.write(func(w *skmb.Writer, r *repo.Repo) (skmb.Done, error) {
+					if c.NArg() == 1 {
+						return w.Reopen(c.ctx, c.Args().First())
+					}
+					return w.Open(c.ctx, skmb.Question{Patterns: c.String("pattern"), Context: c.String("context"), NeededBefore: c.String("needed-before"), Paths: c.StringSlice("path")})
+				})
+			}),
+		},
+		{
+			Name: "index", Usage: "write the rows of the index from the files",
+			UsageText: "skmb index\nskmb index --check     print what it would change; exit 1 if anything",
+			Flags:     append([]cli.Flag{&cli.BoolFlag{Name: "check", Usage: "change nothing, print the difference"}}, common...),
+			Action:    action(0, index),
+		},
+	}
+}
+
+func endCommand(name, usage string, event skmb.Event, common []cli.Flag) *cli.Command {
+	return &cli.Command{
+		Name: name, Usage: usage, ArgsUsage: "ID",
+		UsageText: "skmb " + name + " SKMB-2026-06-11-003 --reason \"the case cannot occur any more\"",
+		Flags:     append([]cli.Flag{&cli.StringFlag{Name: "reason", Usage: "why: `TEXT`", Required: true}}, common...),
+		Action: one(func(c *call, w *skmb.Writer, r *repo.Repo, id string) (skmb.Done, error) {
+			return w.End(c.ctx, event, id, c.String("reason"))
+		}),
+	}
+}
+
+// one is the action of a verb on one record.
+func one(run func(c *call, w *skmb.Writer, r *repo.Repo, id string) (skmb.Done, error)) cli.ActionFunc {
+	return action(1, func(c *call) error {
+		if c.NArg() == 0 {
+			return invalid("skmb list", "which record?")
+		}
+		return c.write(func(w *skmb.Writer, r *repo.Repo) (skmb.Done, error) { return run(c, w, r, c.Args().First()) })
+	})
+}
+
+// yes is how the designer says yes in this call.
+func (c *call) yes(r *repo.Repo) (skmb.Yes, error) {
+	y := skmb.Yes{Statement: c.String("statement"), From: c.String("quoted-from"), Digest: strings.TrimPrefix(c.String("digest"), "sha256:")}
+	switch y.From {
+	case "", "chat", "issue", "mail", "meeting":
+	default:
+		return y, invalid("use chat, issue, mail or meeting", "nothing is quoted from %q", y.From)
+	}
+	if c.IsSet("statement") {
+		return y, nil
+	}
+	if y.From != "" {
+		return y, invalid(`add --statement "…"`, "--quoted-from needs the words")
+	}
+	y.Ask = func(s approval.Statement) (approval.Proof, error) {
+		p, err := approval.Ask(c.ctx, c.Env, s, fmt.Sprintf("Do you, as the designer, %s %s as it stands above?", strings.ReplaceAll(s.Action, "-", " "), s.Subject))
+		if errors.Is(err, approval.ErrNoTerminal) {
+			return p, &failure{finding.ExitFindings, err, fmt.Sprintf("run it on your own terminal, or record what the designer said: skmb %s %s --statement \"…\"", s.Action, s.Subject)}
+		}
+		return p, err
+	}
+	y.Repository = func(tx *store.Tx) (string, error) { return repositoryID(tx) }
+	if head, err := r.HeadCommit(); err == nil {
+		y.Basis = boundary.Basis{Commit: head.ID, Tree: head.Tree}
+	}
+	return y, nil
+}
+
+// withBase opens the repository and the base that the command is about.
+func (c *call) withBase(run func(r *repo.Repo, root string) error) error {
+	r, err := c.worktree()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	conf, err := c.config(r)
+	if err != nil {
+		return err
+	}
+	root := conf.Skmb.Roots[0]
+	if c.IsSet("root") {
+		if root = path.Clean(filepath.ToSlash(c.String("root"))); !contains(conf.Skmb.Roots, root) {
+			return invalid("use one of "+strings.Join(conf.Skmb.Roots, ", "), "%s is no root of .assent.yaml", root)
+		}
+	} else if len(conf.Skmb.Roots) > 1 {
+		return invalid("add --root with one of "+strings.Join(conf.Skmb.Roots, ", "), "this repository has several bases")
+	}
+	return run(r, root)
+}
+
+// writer opens the base for a writing verb.
+func (c *call) writer(run func(w *skmb.Writer, r *repo.Repo) error) error {
+	return c.withBase(func(r *repo.Repo, root string) error {
+		s, err := c.store(r)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		return run(&skmb.Writer{
+			Store: s, Root: root, Tool: "assent " + Version(),
+			Tree: func() finding.Tree { return repo.Disk(r.Root) },
+			Env: boundary.Env{Now: c.Now, Who: func(ctx context.Context) (string, string, error) {
+				name, email, err := r.Identity(ctx)
+				if err != nil {
+					return "", "", &failure{finding.ExitInvalid, err, "git config user.name and user.email"}
+				}
+				return name, email, nil
+			}},
+		}, r)
+	})
+}
+
+// written is the document of a writing verb.
+type written struct {
+	SchemaVersion int      `json:"schema_version"`
+	IDs           []string `json:"ids"`
+	Files         []string `json:"files"`
+}
+
+func (c *call) write(run func(w *skmb.Writer, r *repo.Repo) (skmb.Done, error)) error {
+	asJSON, err := c.json()
+	if err != nil {
+		return err
+	}
+	return c.writer(func(w *skmb.Writer, r *repo.Repo) error {
+		done, err := run(w, r)
+		if err != nil {
+			return withHint(err)
+		}
+		if asJSON {
+			return c.printJSON(written{1, done.IDs, done.Files})
+		}
+		c.out("%s", strings.Join(done.IDs, " "))
+		c.sayFiles(done)
+		return nil
+	})
+}
+
+// sayFiles says what to add: a verb stages nothing.
+func (c *call) sayFiles(done skmb.Done) {
+	if len(done.Files) > 0 {
+		c.say("changed, to be added: git add %s", strings.Join(done.Files, " "))
+	}
+}
+
+// withHint gives an input error of a domain its hint on the command line.
+func withHint(err error) error {
+	var input *skmb.InputError
+	if errors.As(err, &input) {
+		return &failure{finding.ExitInvalid, err, input.Next}
+	}
+	return err
+}
+
+func submit(c *call) error {
+	asJSON, err := c.json()
+	if err != nil {
+		return err
+	}
+	return c.writer(func(w *skmb.Writer, r *repo.Repo) error {
+		answer, done, err := w.Submit(c.ctx, c.Stdin, c.String("from"))
+		var refusal *boundary.Refusal
+		if errors.As(err, &refusal) {
+			fmt.Fprintln(c.Stderr, finding.CleanLines(refusal.Error()))
+			if asJSON {
+				if err := c.printJSON(refusal.Document(skmb.DecisionKind.Name, skmb.DecisionKind.Example)); err != nil {
+					return err
+				}
+			}
+			return exit(refusal.ExitCode())
+		}
+		if err != nil {
+			return withHint(err)
+		}
+		if asJSON {
+			return c.printJSON(answer)
+		}
+		if answer.Replayed {
+			c.say("this proposal is in the base already, and still undecided")
+		}
+		c.out("%s", answer.IDs[0])
+		b, err := skmb.Load(repo.Disk(r.Root), w.Root)
+		if err != nil || b == nil {
+			return err
+		}
+		if rec, ok := b.Record(answer.IDs[0]); ok {
+			fmt.Fprintf(c.Stdout, "\n%s", finding.CleanLines(rec.Checkpoint(b)))
+		}
+		c.sayFiles(done)
+		return nil
+	})
+}
+
+func index(c *call) error {
+	if !c.Bool("check") {
+		return c.write(func(w *skmb.Writer, r *repo.Repo) (skmb.Done, error) { return w.Index(c.ctx) })
+	}
+	return c.withBase(func(r *repo.Repo, root string) error {
+		before, after, err := skmb.IndexRewrite(repo.Disk(r.Root), root)
+		if err != nil {
+			return withHint(err)
+		}
+		if string(before) == string(after) {
+			return nil
+		}
+		fmt.Fprint(c.Stdout, finding.CleanLines(lineDiff(skmb.IndexPath(root), string(before), string(after))))
+		return exit(finding.ExitFindings)
+	})
+}

@@ -1,0 +1,140 @@
+// Package approval records who said yes, how, and to which exact bytes. It knows no
+// domain. A yes is given on one text, shown and stored byte for byte; how strong it is,
+// and what it does not prove, stands beside it.
+package approval
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"assent/boundary"
+)
+
+// Methods, weakest first. A statement is a claim that anybody can write; terminal shows
+// that a code which stood only on a terminal was typed there.
+const (
+	MethodStatement = "statement"
+	MethodTerminal  = "terminal"
+)
+
+// Statement is the text that is approved: header lines in a fixed order, an empty line,
+// the card, a final newline.
+type Statement struct {
+	Domain     string // skmb, install
+	Action     string
+	Subject    string
+	Digest     string // hex SHA-256 of what is approved
+	Repository string // 32 hex
+	Issued     time.Time
+	Nonce      string // 32 hex; two records with one nonce are a forgery
+	Card       string // what a person reads
+}
+
+// Life is how long a yes may be given after the statement was issued.
+const Life = 24 * time.Hour
+
+const stampForm = "2006-01-02T15:04:05Z"
+
+// NewNonce returns 32 random hex digits.
+func NewNonce() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(b[:])
+}
+
+// Text is the statement byte for byte.
+func (s Statement) Text() string {
+	return fmt.Sprintf("assent-statement: 1\ndomain: %s\naction: %s\nsubject: %s\ndigest: sha256:%s\nrepository: %s\nissued: %s\nexpires: %s\nnonce: %s\n\n%s\n",
+		s.Domain, s.Action, s.Subject, s.Digest, s.Repository, s.Issued.UTC().Format(stampForm), s.Issued.Add(Life).UTC().Format(stampForm), s.Nonce, strings.TrimRight(s.Card, "\n"))
+}
+
+// ParseStatement reads a statement's header. What it returns gives back the same text.
+func ParseStatement(text string) (Statement, error) {
+	head, card, ok := strings.Cut(text, "\n\n")
+	lines := strings.Split(head, "\n")
+	keys := []string{"assent-statement", "domain", "action", "subject", "digest", "repository", "issued", "expires", "nonce"}
+	if !ok || len(lines) != len(keys) {
+		return Statement{}, errors.New("the statement has not the header lines it must have")
+	}
+	values := make([]string, len(keys))
+	for i, k := range keys {
+		if values[i], ok = strings.CutPrefix(lines[i], k+": "); !ok {
+			return Statement{}, fmt.Errorf("line %d of the statement is not %s", i+1, k)
+		}
+	}
+	s := Statement{Domain: values[1], Action: values[2], Subject: values[3], Digest: strings.TrimPrefix(values[4], "sha256:"), Repository: values[5], Nonce: values[8], Card: strings.TrimSuffix(card, "\n")}
+	var err error
+	if s.Issued, err = time.Parse(stampForm, values[6]); err != nil {
+		return Statement{}, err
+	}
+	if s.Text() != text {
+		return Statement{}, errors.New("the statement is not in its one form")
+	}
+	return s, nil
+}
+
+// Record is a yes. It has no submit channel.
+type Record struct {
+	boundary.Envelope
+	Statement string `json:"statement"`
+	Method    string `json:"method"`
+	GivenAt   string `json:"given_at"`
+	By        Person `json:"by"`
+	Proof     Proof  `json:"proof"`
+}
+
+// Person is a Git identity: a claim.
+type Person struct {
+	Name  string `json:"name"`
+	Email string `json:"email"`
+}
+
+// Proof is what the method leaves behind.
+type Proof struct {
+	Foreground  bool   `json:"foreground"`
+	Tries       int    `json:"tries"`
+	ShownSHA256 string `json:"shown_sha256"` // of the statement
+}
+
+// Path is where the record of an id stands, from the top of the repository.
+func Path(id string) string { return ".assent/approval/" + id + ".json" }
+
+// Seal makes the record of a yes, in its stored form.
+func Seal(s Statement, method string, by Person, proof Proof, basis boundary.Basis, tool string, at time.Time) (id string, data []byte, err error) {
+	r := Record{
+		Envelope:  boundary.Envelope{SchemaVersion: 1, Kind: "approval", CreatedAt: at.UTC().Format(time.RFC3339), Basis: basis, RequestSHA256: s.Digest, Parents: []string{}, ToolVersion: tool},
+		Statement: s.Text(), Method: method, GivenAt: at.UTC().Format(time.RFC3339), By: by, Proof: proof,
+	}
+	return boundary.Seal("AP", &r, func(id string) { r.ID = id }, at)
+}
+
+// Verify reads a stored record and holds it against what it must approve. The error says
+// what does not hold.
+func Verify(data []byte, id, domain, subject, digest string) error {
+	var r Record
+	if err := boundary.Unseal("AP", data, &r); err != nil {
+		return err
+	}
+	s, err := ParseStatement(r.Statement)
+	if err != nil {
+		return err
+	}
+	given, err := time.Parse(time.RFC3339, r.GivenAt)
+	switch {
+	case err != nil:
+		return err
+	case r.Kind != "approval" || r.ID != id:
+		return fmt.Errorf("it is the record %s of kind %s", r.ID, r.Kind)
+	case s.Domain != domain || s.Subject != subject:
+		return fmt.Errorf("it approves %s %s", s.Domain, s.Subject)
+	case s.Digest != digest:
+		return errors.New("it approves another text")
+	case given.Before(s.Issued) || given.After(s.Issued.Add(Life)):
+		return errors.New("it was given outside of the time in which the statement could be approved")
+	}
+	return nil
+}

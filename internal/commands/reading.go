@@ -1,0 +1,213 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"assent/finding"
+	"assent/repo"
+	"assent/skmb"
+)
+
+func readingCommands() []*cli.Command {
+	return []*cli.Command{
+		{
+			Name: "list", Usage: "the records of the base, as they stand on disk",
+			UsageText: "skmb list\nskmb list --status proposed\nskmb list --pattern F --format json",
+			Flags: []cli.Flag{
+				&cli.StringFlag{Name: "status", Usage: "only records with the `STATUS`"},
+				&cli.StringFlag{Name: "pattern", Usage: "only records with the pattern `LETTER`"},
+				rootFlag(), formatFlag, dirFlag,
+			},
+			Action: action(0, list),
+		},
+		{
+			Name: "show", Usage: "one record: its fields, its text and its digest", ArgsUsage: "ID",
+			UsageText: "skmb show SKMB-2026-06-11-003\nskmb show 003",
+			Flags:     []cli.Flag{rootFlag(), formatFlag, dirFlag},
+			Action:    action(1, show),
+		},
+		group(&cli.Command{
+			Name: "archive", Usage: "the archives that were made after commits",
+			UsageText: "skmb archive verify",
+			Subcommands: []*cli.Command{{
+				Name: "verify", Usage: "recompute every hash of every archive", ArgsUsage: "[NAME]",
+				UsageText: "skmb archive verify",
+				Flags:     []cli.Flag{rootFlag(), formatFlag, dirFlag},
+				Action:    action(1, verifyArchives),
+			}},
+		}),
+	}
+}
+
+// load reads the base on disk for a reading verb. What cannot be read is named on stderr,
+// and then the verb ends with 3 after showing the rest.
+func (c *call) load(run func(b *skmb.Base) error) error {
+	return c.withBase(func(r *repo.Repo, root string) error {
+		b, err := skmb.Load(repo.Disk(r.Root), root)
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			return invalid("skmb init", "there is no decision base at %s", root)
+		}
+		if err := run(b); err != nil {
+			return err
+		}
+		unread := b.Unread()
+		for _, f := range unread {
+			c.say("%s: cannot be read: %s", f.Place(), f.Message)
+		}
+		if len(unread) > 0 {
+			return exit(finding.ExitUnchecked)
+		}
+		return nil
+	})
+}
+
+type listed struct {
+	SchemaVersion int            `json:"schema_version"`
+	Records       []skmb.Summary `json:"records"`
+}
+
+func list(c *call) error {
+	asJSON, err := c.json()
+	if err != nil {
+		return err
+	}
+	return c.load(func(b *skmb.Base) error {
+		all := b.Summaries()
+		all = slices.DeleteFunc(all, func(s skmb.Summary) bool {
+			return c.IsSet("status") && string(s.Status) != c.String("status") ||
+				c.IsSet("pattern") && !slices.Contains(s.Patterns, strings.ToUpper(c.String("pattern")))
+		})
+		if asJSON {
+			return c.printJSON(listed{1, all})
+		}
+		for _, s := range all {
+			c.out("%-22s %-19s %-8s %s", s.ID, s.Status, strings.Join(s.Patterns, ","), s.Title)
+		}
+		return nil
+	})
+}
+
+func show(c *call) error {
+	asJSON, err := c.json()
+	if err != nil {
+		return err
+	}
+	if c.NArg() == 0 {
+		return invalid("skmb list", "which record?")
+	}
+	return c.load(func(b *skmb.Base) error {
+		ref := c.Args().First()
+		if !strings.HasPrefix(ref, "SKMB-") && !strings.HasPrefix(ref, "OPEN-") {
+			ref = "SKMB-" + ref
+		}
+		if q, ok := b.OpenQuestion(ref); ok {
+			if asJSON {
+				return c.printJSON(q)
+			}
+			c.out("%s: %s", q.ID, q.Context)
+			c.out("patterns: %s", strings.Join(q.Patterns, ", "))
+			c.out("needed before: %s", q.NeededBefore)
+			c.out("paths: %s", strings.Join(q.Paths, ", "))
+			return nil
+		}
+		r, ok := b.Record(ref)
+		if !ok {
+			return invalid("skmb list", "%s names no record, or several", c.Args().First())
+		}
+		if asJSON {
+			return c.printJSON(r.Detail())
+		}
+		d := r.Detail()
+		c.out("%s: %s", d.ID, d.Title)
+		c.out("status: %s", d.Status)
+		for _, f := range d.Fields {
+			if f.Key != "status" {
+				c.out("%s: %s", f.Key, f.Value)
+			}
+		}
+		c.out("file: %s", d.File)
+		c.out("digest: sha256:%s", d.Digest)
+		for _, s := range d.Sections {
+			c.out("")
+			c.out("%s", s.Title)
+			fmt.Fprintln(c.Stdout, finding.CleanLines(s.Text))
+		}
+		return nil
+	})
+}
+
+type verified struct {
+	SchemaVersion int               `json:"schema_version"`
+	Archives      []verifiedArchive `json:"archives"`
+}
+
+type verifiedArchive struct {
+	Name     string   `json:"name"`
+	Problems []string `json:"problems"`
+}
+
+func verifyArchives(c *call) error {
+	asJSON, err := c.json()
+	if err != nil {
+		return err
+	}
+	return c.withBase(func(r *repo.Repo, root string) error {
+		conf, err := c.config(r)
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(r.Root, filepath.FromSlash(root), conf.Skmb.Archive.Dir)
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		out := verified{SchemaVersion: 1, Archives: []verifiedArchive{}}
+		bad := false
+		for _, e := range entries {
+			if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || c.NArg() == 1 && e.Name() != c.Args().First() {
+				continue
+			}
+			v := verifiedArchive{e.Name(), skmb.VerifyArchive(os.DirFS(filepath.Join(dir, e.Name())))}
+			if v.Problems == nil {
+				v.Problems = []string{}
+			}
+			bad = bad || len(v.Problems) > 0
+			out.Archives = append(out.Archives, v)
+		}
+		if c.NArg() == 1 && len(out.Archives) == 0 {
+			return invalid("skmb archive verify", "there is no archive %s", c.Args().First())
+		}
+		if asJSON {
+			if err := c.printJSON(out); err != nil {
+				return err
+			}
+		} else {
+			for _, v := range out.Archives {
+				state := "ok"
+				if len(v.Problems) > 0 {
+					state = "DAMAGED"
+				}
+				c.out("%s %s", v.Name, state)
+				for _, p := range v.Problems {
+					c.out("  %s", p)
+				}
+			}
+			c.say("%d archives", len(out.Archives))
+		}
+		if bad {
+			return exit(finding.ExitFindings)
+		}
+		return nil
+	})
+}

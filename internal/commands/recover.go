@@ -1,0 +1,66 @@
+package commands
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"assent/finding"
+	"assent/store"
+)
+
+func recoverCommand() *cli.Command {
+	return &cli.Command{
+		Name: "recover", Usage: "complete a change that was interrupted half-way",
+		UsageText: "assent recover\nassent recover --resolve keep      a file was edited meanwhile: it stays, the rest is carried out\n" +
+			"assent recover --resolve apply     the change is carried out whole; what was found goes to assent/rescue in the Git directory",
+		Flags: []cli.Flag{&cli.StringFlag{Name: "resolve", Usage: "end a conflict: `keep` or apply"}, formatFlag, dirFlag},
+		Action: action(0, func(c *call) error {
+			asJSON, err := c.json()
+			if err != nil {
+				return err
+			}
+			r, err := c.worktree()
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			s, err := c.store(r)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			var rec store.Recovery
+			switch how := store.Resolution(c.String("resolve")); how {
+			case "":
+				rec, err = s.Recover(c.ctx)
+			case store.Keep, store.Apply:
+				rec, err = s.Resolve(c.ctx, how)
+			default:
+				return invalid("use --resolve keep or --resolve apply", "there is no resolution %q", how)
+			}
+			if errors.Is(err, store.ErrConflict) {
+				return &failure{finding.ExitStale, err, "edited meanwhile: " + strings.Join(rec.Foreign, ", ") + "\nassent recover --resolve keep, or --resolve apply"}
+			}
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return c.printJSON(recovered{1, rec.Pending, rec.Files})
+			}
+			if !rec.Pending {
+				c.say("nothing was interrupted")
+				return nil
+			}
+			c.say("completed: %s", strings.Join(rec.Files, " "))
+			return nil
+		}),
+	}
+}
+
+type recovered struct {
+	SchemaVersion int      `json:"schema_version"`
+	Pending       bool     `json:"pending"`
+	Files         []string `json:"files"`
+}

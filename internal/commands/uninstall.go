@@ -1,0 +1,69 @@
+package commands
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"assent/approval"
+	"assent/finding"
+	"assent/install"
+)
+
+func uninstallCommand() *cli.Command {
+	return &cli.Command{
+		Name: "uninstall", Usage: "take the hooks out of this clone",
+		UsageText: "assent uninstall            shows what it will do and asks on your terminal\nassent uninstall --dry-run",
+		Flags:     []cli.Flag{&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, change nothing"}, dirFlag},
+		Action:    action(0, uninstall),
+	}
+}
+
+// uninstall removes the gate, so a person must say yes to exactly what will be done.
+func uninstall(c *call) error {
+	r, err := c.worktree()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	s, err := c.store(r)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	u, err := install.PlanRemoval(c.ctx, s, r)
+	if err != nil {
+		return err
+	}
+	for _, line := range u.Lines() {
+		c.out("%s", line)
+	}
+	if len(u.Items) > 0 && !c.Bool("dry-run") {
+		card := strings.Join(u.Lines(), "\n")
+		sum := sha256.Sum256([]byte(card))
+		_, err := approval.Ask(c.ctx, c.Env, approval.Statement{
+			Domain: "install", Action: "uninstall", Subject: u.State.Dir, Digest: hex.EncodeToString(sum[:]), Repository: "-",
+			Issued: c.Now().UTC().Truncate(time.Second), Nonce: approval.NewNonce(), Card: card,
+		}, "Take the gate out of this clone?")
+		if errors.Is(err, approval.ErrNoTerminal) {
+			return &failure{finding.ExitFindings, err, "run it on your own terminal"}
+		}
+		if err != nil {
+			return err
+		}
+		if err := u.Apply(c.ctx, s); err != nil {
+			return err
+		}
+	}
+	if len(u.Left) > 0 {
+		return &failure{finding.ExitStale, errors.New(strings.Join(u.Left, "\n")), ""}
+	}
+	if len(u.Items) == 0 {
+		c.say("no hooks of ours are installed")
+	}
+	return nil
+}

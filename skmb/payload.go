@@ -1,0 +1,204 @@
+package skmb
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"assent/boundary"
+	"assent/markdown"
+)
+
+// DecisionPayload is what a model may propose (seed 003, "Elicitation Rules"). Everything
+// else of a record belongs to the program or to the designer.
+type DecisionPayload struct {
+	Title          string          `json:"title" jsonschema:"minLength=1,maxLength=120" text:"line" jsonschema_description:"what is decided, in a few words"`
+	Patterns       []PatternName   `json:"patterns" jsonschema:"minItems=1,maxItems=7,uniqueItems=true" jsonschema_description:"which of the patterns A to G it touches"`
+	Scope          string          `json:"scope" jsonschema:"minLength=1,maxLength=200" text:"line" jsonschema_description:"the module or workflow it holds for"`
+	Context        string          `json:"context,omitzero" jsonschema:"maxLength=16384" text:"prose" jsonschema_description:"what is known from code, specification and earlier decisions"`
+	Decision       string          `json:"decision" jsonschema:"minLength=1,maxLength=16384" text:"prose" jsonschema_description:"the exact behaviour that will be implemented after approval"`
+	AppliesTo      []string        `json:"applies_to" jsonschema:"minItems=1,maxItems=64,uniqueItems=true,minLength=1,maxLength=200" text:"line" jsonschema_description:"behaviours, files or tests it applies to"`
+	Options        []string        `json:"options,omitzero" jsonschema:"maxItems=8,uniqueItems=true,minLength=1,maxLength=1024" text:"line" jsonschema_description:"the choices and their consequences"`
+	Recommendation string          `json:"recommendation,omitzero" jsonschema:"maxLength=1024" text:"line" jsonschema_description:"the choice that is technically safer, if one is"`
+	NeededBefore   string          `json:"needed_before,omitzero" jsonschema:"maxLength=200" text:"line" jsonschema_description:"what cannot be implemented without it"`
+	Supersedes     []SupersededRef `json:"supersedes,omitzero" jsonschema:"maxItems=64" jsonschema_description:"records that it replaces"`
+	Paths          []string        `json:"paths,omitzero" jsonschema:"maxItems=64,uniqueItems=true,minLength=1,maxLength=200" text:"line" jsonschema_description:"path patterns of the code it is about"`
+}
+
+// SupersededRef names a record that a proposal replaces.
+type SupersededRef struct {
+	ID string `json:"id" jsonschema:"minLength=1,maxLength=120" text:"line" jsonschema_description:"full id of the record"`
+}
+
+// PatternName is a letter A to G or its full code.
+type PatternName string
+
+// EnumValues lists both spellings of every pattern.
+func (PatternName) EnumValues() []string {
+	var out []string
+	for _, p := range Patterns {
+		out = append(out, p.Letter)
+	}
+	for _, p := range Patterns {
+		out = append(out, p.Code)
+	}
+	return out
+}
+
+// decisionRecord is a record as the boundary sees it: what it has beyond the payload is
+// owned by the program.
+type decisionRecord struct {
+	boundary.Envelope
+	DecisionPayload
+	Status         string `json:"status"`
+	DecidedBy      string `json:"decided_by"`
+	ApprovalSource string `json:"approval_source"`
+	Approval       string `json:"approval"`
+	Date           string `json:"date"`
+	Commit         string `json:"commit"`
+	File           string `json:"file"`
+	PermittedBy    string `json:"permitted_by"`
+	ReviewBy       string `json:"review_by"`
+	SupersededBy   string `json:"superseded_by"`
+	RecordedBy     string `json:"recorded_by"`
+}
+
+// DecisionKind is the submit channel of `skmb submit`.
+var DecisionKind = boundary.Define[DecisionPayload, decisionRecord]("skmb-decision",
+	`{"title":"Approval notifier failure","patterns":["F"],"scope":"approval workflow","decision":"Retry 3 times, then fail closed and write an audit event.","applies_to":["notifier adapter"]}`)
+
+// payloadRules are the rules beyond the shape: references must exist in the base.
+func payloadRules(b *Base, p *boundary.Payload[DecisionPayload]) {
+	for i, s := range p.Value.Supersedes {
+		pointer := fmt.Sprintf("/supersedes/%d/id", i)
+		switch ids := b.resolve(s.ID); {
+		case len(ids) == 0:
+			p.Violate("boundary/ref-unknown", pointer, strings.TrimSpace("known: "+strings.Join(b.newest(3), ", ")), "%q is no record of the base", s.ID)
+		case len(ids) > 1:
+			p.Violate("boundary/ref-ambiguous", pointer, "write the id in full", "%q may mean %s", s.ID, strings.Join(ids, " or "))
+		}
+	}
+}
+
+// newest returns the ids of the last records, for a hint.
+func (b *Base) newest(n int) []string {
+	var ids []string
+	for _, r := range b.Records {
+		if r.ID != "" {
+			ids = append(ids, r.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids[max(0, len(ids)-n):]
+}
+
+// Markdown is the decision file of a proposal, in the canonical form of the seed.
+func (p DecisionPayload) Markdown(id, date string) []byte {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	section := func(title, body string) {
+		if body != "" {
+			line("\n## %s\n\n%s", title, strings.Trim(body, "\n"))
+		}
+	}
+	list := func(items []string) string {
+		var out []string
+		for _, i := range items {
+			out = append(out, "- "+markdown.Escape(i))
+		}
+		return strings.Join(out, "\n")
+	}
+	line("# %s: %s\n", id, markdown.Escape(p.Title))
+	line("- status: proposed")
+	line("- decided_by: pending")
+	line("- approval_source: pending explicit designer approval")
+	line("- date: %s", date)
+	line("- commit: pending")
+	line("- patterns:")
+	letters, _ := parsePatterns(p.patterns()...)
+	for _, l := range letters {
+		line("  - %s", patternCode(l))
+	}
+	line("- scope: %s", markdown.Escape(p.Scope))
+	if len(p.Paths) > 0 {
+		line("- paths:")
+		for _, path := range p.Paths {
+			line("  - %s", markdown.Escape(path))
+		}
+	}
+	section("Context", p.Context)
+	section("Decision", p.Decision)
+	section("Applies To", list(p.AppliesTo))
+	if len(p.Options) > 0 {
+		var options []string
+		for i, o := range p.Options {
+			options = append(options, fmt.Sprintf("%d. %s", i+1, markdown.Escape(o)))
+		}
+		section("Options", strings.Join(options, "\n"))
+	}
+	section("Recommendation", markdown.Escape(p.Recommendation))
+	section("Needed Before", markdown.Escape(p.NeededBefore))
+	var old []string
+	for _, s := range p.Supersedes {
+		old = append(old, s.ID)
+	}
+	if len(old) == 0 {
+		section("Supersedes", "None.")
+	} else {
+		section("Supersedes", list(old))
+	}
+	return []byte(b.String())
+}
+
+func (p DecisionPayload) patterns() []string {
+	var out []string
+	for _, n := range p.Patterns {
+		out = append(out, string(n))
+	}
+	return out
+}
+
+// Checkpoint is the text that puts a record before the designer (seed 003, "Elicitation
+// Rules").
+func (r *Record) Checkpoint(b *Base) string {
+	var out strings.Builder
+	part := func(title, body string) {
+		if body != "" {
+			fmt.Fprintf(&out, "\n%s:\n%s\n", title, body)
+		}
+	}
+	fmt.Fprintf(&out, "ISME checkpoint: %s\n", r.value("scope"))
+	part("Context gathered", r.Section("Context"))
+	var found []string
+	for _, ref := range r.supersedes() {
+		if old, ok := b.Record(ref.Text); ok {
+			found = append(found, fmt.Sprintf("- %s: %s (to be superseded)", old.ID, old.Title))
+		}
+	}
+	part("Designer decisions already found", strings.Join(found, "\n"))
+	part("Pending decision", fmt.Sprintf("%s: %s\n%s", r.ID, r.Title, r.Section("Decision")))
+	part("Options", r.Section("Options"))
+	recommendation := r.Section("Recommendation")
+	if recommendation == "" {
+		recommendation = "no recommendation"
+	}
+	part("Recommendation", recommendation)
+	part("Needed before", r.Section("Needed Before"))
+	part("Implementation after approval", r.Section("Applies To"))
+	return out.String()
+}
+
+// Card is the text that is approved, for the person who approves it.
+func (r *Record) Card() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s: %s\n\nscope: %s\npatterns: %s\n", r.ID, r.Title, r.value("scope"), letterList(r.Patterns))
+	if len(r.Paths) > 0 {
+		fmt.Fprintf(&out, "paths: %s\n", strings.Join(r.Paths, ", "))
+	}
+	for _, title := range []string{"Decision", "Applies To", "Supersedes"} {
+		if body := r.Section(title); body != "" {
+			fmt.Fprintf(&out, "\n%s\n%s\n", title, body)
+		}
+	}
+	return out.String()
+}
