@@ -198,6 +198,15 @@ func (t *Target) compareConfig(trusted finding.Tree) {
 	}
 }
 
+// NothingExamined adds the finding that there was nothing to look at, if so. A hook does
+// not ask: a repository without a base is none of its business.
+func (t *Target) NothingExamined(r *finding.Report) {
+	if r.Files == 0 && len(r.Unchecked) == 0 {
+		r.Add(finding.Result{Findings: []finding.Finding{{Code: "lint/nothing-examined", Title: "there was nothing to look at", Severity: finding.Warning,
+			Message: "no watched file exists here: nothing was judged", Fix: "assent init, if this repository should have a decision base"}}})
+	}
+}
+
 // Run runs the checks over the target and makes the report of it.
 func (t *Target) Run(ctx context.Context, checks []finding.Check) finding.Report {
 	result := finding.Run(checks, finding.Pass{Ctx: ctx, New: t.New, Parents: t.Parents})
@@ -206,10 +215,6 @@ func (t *Target) Run(ctx context.Context, checks []finding.Check) finding.Report
 			Code: "lint/path-not-utf8", Title: "a watched name is not UTF-8", Severity: finding.Error, Path: name, Key: name,
 			Message: fmt.Sprintf("the name %q is not UTF-8, so the file is not read", name), Fix: "rename it",
 		})
-	}
-	if t.New.FilesRead() == 0 && t.Mode != ModeStaged || t.Staged != nil && len(t.Staged.Entries) == 0 {
-		t.own.Findings = append(t.own.Findings, finding.Finding{Code: "lint/nothing-examined", Title: "there was nothing to look at", Severity: finding.Warning,
-			Message: "no watched path exists here: nothing was judged", Fix: "assent init, if this repository should have a decision base"})
 	}
 	result.Add(t.own)
 	if t.Area != "" {

@@ -86,10 +86,10 @@ func ObjectsDigest(tree finding.Tree, root string, names []string) string {
 // Newest returns the manifest of the newest archive, nil if there is none. An archive
 // whose manifest cannot be read is passed over: the next one is made beside it.
 func (a Archiver) Newest() (*Manifest, error) {
-	entries, err := os.ReadDir(a.dir())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if exists, err := a.exists(); err != nil || !exists {
+		return nil, err
 	}
+	entries, err := os.ReadDir(a.dir())
 	if err != nil {
 		return nil, err
 	}
@@ -187,18 +187,15 @@ func (a Archiver) Write(tree finding.Tree, names []string, m Manifest, newest *M
 // process left. A directory that exists without an ignore file is somebody's decision.
 func (a Archiver) prepare() error {
 	dir := a.dir()
-	info, err := os.Lstat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	exists, err := a.exists()
+	if err != nil {
+		return err
+	}
+	if !exists {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 		return os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o644)
-	}
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is no directory", path.Join(a.Root, a.Dir))
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, ".tmp-*"))
 	for _, l := range left {
@@ -207,6 +204,19 @@ func (a Archiver) prepare() error {
 		}
 	}
 	return nil
+}
+
+// exists reports whether the archive directory is there. What is there instead, a link or
+// a file, is an error.
+func (a Archiver) exists() (bool, error) {
+	info, err := os.Lstat(a.dir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no directory", path.Join(a.Root, a.Dir))
+	}
+	return err == nil, err
 }
 
 func writeAll(dir string, files map[string][]byte) error {

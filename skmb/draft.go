@@ -325,7 +325,7 @@ func (d *draft) syncRows(ref string) error {
 	if err != nil {
 		return err
 	}
-	kind, extra := decisions, cells{}
+	kind := decisions
 	if isOpen(r.ID) {
 		kind = opens
 	}
@@ -341,7 +341,7 @@ func (d *draft) syncRows(ref string) error {
 	if r.Status != StatisticalDefault {
 		return d.removeRow(defaults, r.ID)
 	}
-	extra = defaultValues(d.root, r)
+	extra := defaultValues(d.root, r)
 	for _, have := range x.rows(defaults) {
 		if have.id() == r.ID {
 			extra = cells{"review_by": r.value("review_by")}

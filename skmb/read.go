@@ -72,6 +72,29 @@ func (b *Base) OpenQuestion(id string) (OpenRow, bool) {
 	return OpenRow{}, false
 }
 
+// Debt is a statistical default that is due for review.
+type Debt struct {
+	ID       string `json:"id"`
+	Title    string `json:"title"`
+	ReviewBy string `json:"review_by"`
+	Overdue  bool   `json:"overdue"`
+}
+
+// Debts lists the statistical defaults by review date. today is a UTC date.
+func (b *Base) Debts(today string) []Debt {
+	out := []Debt{}
+	b.readable(func(r *Record) {
+		if r.Status == StatisticalDefault {
+			by := r.value("review_by")
+			out = append(out, Debt{r.ID, r.Title, by, by < today})
+		}
+	})
+	slices.SortStableFunc(out, func(x, y Debt) int {
+		return cmp.Or(strings.Compare(x.ReviewBy, y.ReviewBy), strings.Compare(x.ID, y.ID))
+	})
+	return out
+}
+
 // Detail is everything of one record, for a person or a program to read.
 type Detail struct {
 	SchemaVersion int       `json:"schema_version"`

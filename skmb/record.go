@@ -382,8 +382,9 @@ func limitProblem(name string, err error) *problem {
 	return p
 }
 
-// short cuts a text for a message.
+// short is a text of a file as a message quotes it: made fit for a terminal, and cut.
 func short(s string) string {
+	s = finding.Clean(s)
 	if r := []rune(s); len(r) > 60 {
 		return string(r[:60]) + "…"
 	}

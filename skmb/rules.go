@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"assent/approval"
 	"assent/finding"
 )
 
@@ -341,8 +342,35 @@ func approvalInvalid(v *view) {
 			v.report(r.Path, r.at("approval"), r.ID, "skmb approve "+r.ID, fmt.Sprintf("%s: the approval %q is not of the form `<method> sha256:<digest> [<id>]`", r.ID, short(text)))
 		case a.Digest != r.Digest() && !changedSince(parents, r):
 			v.report(r.Path, r.at("approval"), r.ID, "skmb approve "+r.ID, fmt.Sprintf("%s: the approval is of another text than the one that stands there", r.ID))
+		case a.Digest == r.Digest() && a.Method != approval.MethodStatement:
+			if why := recordedApproval(v, r, a); why != "" {
+				v.report(r.Path, r.at("approval"), r.ID, "add "+approval.Path(a.RecordID)+", or skmb approve "+r.ID, fmt.Sprintf("%s: the approval record %s %s", r.ID, short(a.RecordID), why))
+			}
 		}
 	})
+}
+
+// recordedApproval says what is wrong with the record that stands for a stronger yes.
+func recordedApproval(v *view, r *Record, a Approval) string {
+	name := approval.Path(a.RecordID)
+	if a.Method != approval.MethodTerminal {
+		return fmt.Sprintf("is of the method %q, which this program does not know", short(a.Method))
+	}
+	if !fs.ValidPath(name) || path.Base(name) != a.RecordID+".json" {
+		return "has no valid id"
+	}
+	info, err := stat(v.New, name)
+	if err != nil || info == nil || !info.Mode().IsRegular() {
+		return "is not in the repository"
+	}
+	data, err := v.New.ReadFile(name)
+	if err == nil {
+		err = approval.Verify(data, a.RecordID, "skmb", r.ID, a.Digest)
+	}
+	if err != nil {
+		return "does not hold: " + err.Error()
+	}
+	return ""
 }
 
 // changedSince reports whether a record that is accepted in some parent has, in every

@@ -93,13 +93,6 @@ func begin(t testing.TB) string {
 	return w
 }
 
-// changed makes a world to which the change was made without a disturbance.
-func changed(t testing.TB, old string) string {
-	w := clone(t, old)
-	update(t, w, change)
-	return w
-}
-
 func options(w string, set ...func(*store.Options)) store.Options {
 	o := store.Options{
 		Private:  filepath.Join(w, "private"),

@@ -97,7 +97,9 @@ func (c *call) judge(r *repo.Repo, area string) (finding.Report, error) {
 		}
 		checks = own
 	}
-	return t.Run(c.ctx, checks), nil
+	report := t.Run(c.ctx, checks)
+	t.NothingExamined(&report)
+	return report, nil
 }
 
 func (c *call) target(r *repo.Repo) (*lint.Target, error) {

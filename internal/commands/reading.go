@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -33,6 +34,12 @@ func readingCommands() []*cli.Command {
 			UsageText: "skmb show SKMB-2026-06-11-003\nskmb show 003",
 			Flags:     []cli.Flag{rootFlag(), formatFlag, dirFlag},
 			Action:    action(1, show),
+		},
+		{
+			Name: "debt", Usage: "what goes on undecided by permission, by review date",
+			UsageText: "skmb debt",
+			Flags:     []cli.Flag{rootFlag(), formatFlag, dirFlag},
+			Action:    action(0, debt),
 		},
 		group(&cli.Command{
 			Name: "archive", Usage: "the archives that were made after commits",
@@ -142,6 +149,32 @@ func show(c *call) error {
 			c.out("")
 			c.out("%s", s.Title)
 			fmt.Fprintln(c.Stdout, finding.CleanLines(s.Text))
+		}
+		return nil
+	})
+}
+
+type owed struct {
+	SchemaVersion int         `json:"schema_version"`
+	Debt          []skmb.Debt `json:"debt"`
+}
+
+func debt(c *call) error {
+	asJSON, err := c.json()
+	if err != nil {
+		return err
+	}
+	return c.load(func(b *skmb.Base) error {
+		all := b.Debts(c.Now().UTC().Format(time.DateOnly))
+		if asJSON {
+			return c.printJSON(owed{1, all})
+		}
+		for _, d := range all {
+			late := ""
+			if d.Overdue {
+				late = " (overdue)"
+			}
+			c.out("%-10s %s %s%s", d.ReviewBy, d.ID, d.Title, late)
 		}
 		return nil
 	})
