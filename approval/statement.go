@@ -5,13 +5,16 @@ package approval
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
 	"assent/boundary"
+	"assent/finding"
 )
 
 // Methods, weakest first. A statement is a claim that anybody can write; terminal shows
@@ -52,7 +55,15 @@ func (s Statement) Text() string {
 		s.Domain, s.Action, s.Subject, s.Digest, s.Repository, s.Issued.UTC().Format(stampForm), s.Issued.Add(Life).UTC().Format(stampForm), s.Nonce, strings.TrimRight(s.Card, "\n"))
 }
 
-// ParseStatement reads a statement's header. What it returns gives back the same text.
+// headerForms are the values that have a form of their own.
+var headerForms = map[string]*regexp.Regexp{
+	"digest":     regexp.MustCompile(`^sha256:[0-9a-f]{64}$`),
+	"repository": regexp.MustCompile(`^[0-9a-f]{32}$`),
+	"nonce":      regexp.MustCompile(`^[0-9a-f]{32}$`),
+}
+
+// ParseStatement reads a statement's header. What it returns gives back the same text. A
+// text that a terminal would not show as it is cannot have been approved as it is.
 func ParseStatement(text string) (Statement, error) {
 	head, card, ok := strings.Cut(text, "\n\n")
 	lines := strings.Split(head, "\n")
@@ -65,13 +76,16 @@ func ParseStatement(text string) (Statement, error) {
 		if values[i], ok = strings.CutPrefix(lines[i], k+": "); !ok {
 			return Statement{}, fmt.Errorf("line %d of the statement is not %s", i+1, k)
 		}
+		if form := headerForms[k]; form != nil && !form.MatchString(values[i]) {
+			return Statement{}, fmt.Errorf("line %d of the statement: %q is no %s", i+1, values[i], k)
+		}
 	}
 	s := Statement{Domain: values[1], Action: values[2], Subject: values[3], Digest: strings.TrimPrefix(values[4], "sha256:"), Repository: values[5], Nonce: values[8], Card: strings.TrimSuffix(card, "\n")}
 	var err error
 	if s.Issued, err = time.Parse(stampForm, values[6]); err != nil {
 		return Statement{}, err
 	}
-	if s.Text() != text {
+	if s.Text() != text || finding.CleanLines(text) != text {
 		return Statement{}, errors.New("the statement is not in its one form")
 	}
 	return s, nil
@@ -103,8 +117,12 @@ type Proof struct {
 // Path is where the record of an id stands, from the top of the repository.
 func Path(id string) string { return ".assent/approval/" + id + ".json" }
 
-// Seal makes the record of a yes, in its stored form.
+// Seal makes the record of a yes, in its stored form. A statement that would not read back
+// is refused.
 func Seal(s Statement, method string, by Person, proof Proof, basis boundary.Basis, tool string, at time.Time) (id string, data []byte, err error) {
+	if _, err := ParseStatement(s.Text()); err != nil {
+		return "", nil, err
+	}
 	r := Record{
 		Envelope:  boundary.Envelope{SchemaVersion: 1, Kind: "approval", CreatedAt: at.UTC().Format(time.RFC3339), Basis: basis, RequestSHA256: s.Digest, Parents: []string{}, ToolVersion: tool},
 		Statement: s.Text(), Method: method, GivenAt: at.UTC().Format(time.RFC3339), By: by, Proof: proof,
@@ -124,9 +142,16 @@ func Verify(data []byte, id, domain, subject, digest string) error {
 		return err
 	}
 	given, err := time.Parse(time.RFC3339, r.GivenAt)
+	shown := sha256.Sum256([]byte(r.Statement))
 	switch {
 	case err != nil:
 		return err
+	case r.SchemaVersion != 1:
+		return fmt.Errorf("it has the schema version %d, which this program does not know", r.SchemaVersion)
+	case r.Method != MethodStatement && r.Method != MethodTerminal:
+		return fmt.Errorf("%q is no method of saying yes", r.Method)
+	case r.Method == MethodTerminal && r.Proof.ShownSHA256 != hex.EncodeToString(shown[:]):
+		return errors.New("another text was shown than the one that it holds")
 	case r.Kind != "approval" || r.ID != id:
 		return fmt.Errorf("it is the record %s of kind %s", r.ID, r.Kind)
 	case s.Domain != domain || s.Subject != subject:

@@ -70,8 +70,10 @@ func (n *Node) At(pointer string) *Node {
 	return n
 }
 
-func pointerTo(parent, name string) string {
-	return parent + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+// PointerTo is the pointer to a member of what parent names (RFC 6901). A name that is
+// longer than any field's is cut: it would be repeated with every value below it.
+func PointerTo(parent, name string) string {
+	return parent + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(cut(name))
 }
 
 // Limits bound a payload.
@@ -165,15 +167,10 @@ func (p *reader) syntax(err error) {
 		p.violate("boundary/json-truncated", "", len(p.data), "the input ends before the object does")
 		return
 	}
-	p.violate("boundary/json-syntax", "", min(off, len(p.data)), "this is no JSON: %v", trimPrefix(err))
-}
-
-func trimPrefix(err error) string {
-	_, after, ok := strings.Cut(err.Error(), "jsontext: ")
-	if !ok {
-		return err.Error()
+	if syntactic != nil {
+		err = syntactic.Err // without the names of the input that lead there
 	}
-	return after
+	p.violate("boundary/json-syntax", "", min(off, len(p.data)), "this is no JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
 }
 
 // next reads a token and returns where it begins and its raw text.
@@ -212,7 +209,7 @@ func (p *reader) value(pointer string, depth int) (*Node, error) {
 		}
 	case '"':
 		n.Kind = String
-		n.Text = p.text(tok, raw, pointer, start)
+		n.Text = p.text(raw, pointer, start)
 	default:
 		if depth > p.limits.Depth {
 			p.violate("boundary/too-deep", pointer, start, "values are nested deeper than %d", p.limits.Depth)
@@ -231,13 +228,13 @@ func (p *reader) value(pointer string, depth int) (*Node, error) {
 func (p *reader) object(n *Node, pointer string, depth int) error {
 	seen := map[string]bool{}
 	for p.dec.PeekKind() != '}' {
-		tok, start, raw, err := p.next()
+		_, start, raw, err := p.next()
 		if err != nil {
 			return err
 		}
-		name := p.text(tok, raw, pointer, start)
+		name := p.text(raw, pointer, start)
 		at := p.pos(start)
-		child := pointerTo(pointer, name)
+		child := PointerTo(pointer, name)
 		if seen[name] {
 			p.violate("boundary/json-duplicate-name", child, start, "the name %q stands twice in one object", sample(name))
 		}
@@ -267,12 +264,12 @@ func (p *reader) array(n *Node, pointer string, depth int) error {
 
 // text decodes a string. The decoder replaces what is not Unicode; that it had to is the
 // violation.
-func (p *reader) text(tok jsontext.Token, raw []byte, pointer string, start int) string {
-	s := tok.String()
-	if !utf8.Valid(raw) || strings.ContainsRune(s, utf8.RuneError) && !bytes.ContainsRune(raw, utf8.RuneError) && !bytes.Contains(bytes.ToLower(raw), []byte(`\ufffd`)) {
+func (p *reader) text(raw []byte, pointer string, start int) string {
+	s, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
 		p.violate("boundary/json-utf8", pointer, start, "the string is not Unicode: bytes that are not UTF-8, or half of a surrogate pair")
 	}
-	return s
+	return string(s)
 }
 
 // isInteger reports whether s is -?(0|[1-9][0-9]*), not -0, within ±(2^53-1): what RFC

@@ -45,7 +45,8 @@ type Basis struct {
 
 // Seal gives a record its id and its one stored form. The id is the prefix, the day and
 // the head of the SHA-256 over the RFC 8785 form without the id; the stored form has
-// canonical member order, two-space indent and one final newline.
+// canonical member order, two-space indent and one final newline. now is what the record
+// has as created_at.
 func Seal(prefix string, record any, setID func(string), now time.Time) (id string, data []byte, err error) {
 	setID("")
 	bare, err := json.Marshal(record)
@@ -83,7 +84,8 @@ func deriveID(prefix string, record []byte, day string) (string, error) {
 }
 
 // Unseal reads a stored record strictly: unknown members, another byte form than the one
-// that Seal writes, and an id that does not re-derive are refused.
+// that Seal writes, and an id that does not re-derive, with the day of created_at, are
+// refused.
 func Unseal(prefix string, data []byte, into any) error {
 	if err := json.Unmarshal(data, into, json.RejectUnknownMembers(true)); err != nil {
 		return err
@@ -97,19 +99,21 @@ func Unseal(prefix string, data []byte, into any) error {
 		return errors.New("its bytes are not in the stored form")
 	}
 	var e struct {
-		ID string `json:"id"`
+		ID        string `json:"id"`
+		CreatedAt string `json:"created_at"`
 	}
 	if err := json.Unmarshal(data, &e); err != nil {
 		return err
 	}
-	parts := strings.Split(e.ID, "-")
-	if len(parts) != 3 {
-		return fmt.Errorf("%q is no id", e.ID)
+	created, err := time.Parse(time.RFC3339, e.CreatedAt)
+	if err != nil {
+		return fmt.Errorf("its created_at: %w", err)
 	}
-	if id, err := deriveID(prefix, data, parts[1]); err != nil || id != e.ID {
-		return fmt.Errorf("its id is %s, its content gives %s", e.ID, id)
+	id, err := deriveID(prefix, data, created.UTC().Format("20060102"))
+	if err == nil && id != e.ID {
+		err = fmt.Errorf("its id is %q, its content gives %s", e.ID, id)
 	}
-	return nil
+	return err
 }
 
 // Kind is one kind of artifact that a model may propose: P is what may be submitted.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"assent/finding"
@@ -46,29 +45,37 @@ type enumerated interface{ EnumValues() []string }
 //	text:"line"                     or prose; what characters a string may hold
 //
 // It panics on a type that breaks them: every string has maxLength, every slice maxItems,
-// every int both bounds, every field a description.
-func ShapeOf(t reflect.Type) *Shape {
+// every int both bounds, every field a description and a name of its own; no type holds
+// itself, and no tag has another keyword.
+func ShapeOf(t reflect.Type) *Shape { return shapeOf(t, nil) }
+
+func shapeOf(t reflect.Type, within []reflect.Type) *Shape {
+	if slices.Contains(within, t) {
+		panic(fmt.Sprintf("boundary: %s holds itself", t))
+	}
+	within = append(slices.Clip(within), t)
 	s := &Shape{kind: Object}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
-			panic(fmt.Sprintf("boundary: %s.%s has no json name", t, f.Name))
+		if name == "" || name == "-" || !f.IsExported() || slices.Contains(s.names(), name) {
+			panic(fmt.Sprintf("boundary: %s.%s has no json name of its own", t, f.Name))
 		}
 		if f.Tag.Get("jsonschema_description") == "" {
 			panic(fmt.Sprintf("boundary: %s.%s has no description", t, f.Name))
 		}
-		s.fields = append(s.fields, shapeField{name, strings.Contains(opts, "omitzero"), f.Tag.Get("jsonschema_description"), fieldShape(t, f)})
+		s.fields = append(s.fields, shapeField{name, strings.Contains(opts, "omitzero"), f.Tag.Get("jsonschema_description"), fieldShape(t, f, within)})
 	}
 	return s
 }
 
-func fieldShape(t reflect.Type, f reflect.StructField) *Shape {
-	limits := map[string]string{}
+func fieldShape(t reflect.Type, f reflect.StructField, within []reflect.Type) *Shape {
+	limits := map[string]string{} // those that no rule has taken yet
 	for kv := range strings.SplitSeq(f.Tag.Get("jsonschema"), ",") {
 		k, v, _ := strings.Cut(kv, "=")
 		limits[k] = v
 	}
+	delete(limits, "")
 	fail := func(why string) { panic(fmt.Sprintf("boundary: %s.%s: %s", t, f.Name, why)) }
 	number := func(key string, wanted bool) int64 {
 		v, ok := limits[key]
@@ -78,6 +85,7 @@ func fieldShape(t reflect.Type, f reflect.StructField) *Shape {
 			}
 			return 0
 		}
+		delete(limits, key)
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil {
 			fail(key + " is no number")
@@ -85,30 +93,39 @@ func fieldShape(t reflect.Type, f reflect.StructField) *Shape {
 		return n
 	}
 	s := &Shape{}
-	ft := f.Type
+	ft, value := f.Type, s
 	if ft.Kind() == reflect.Slice {
 		s.kind = Array
 		s.minLength, s.maxLength = int(number("minItems", false)), int(number("maxItems", true))
-		_, s.unique = limits["uniqueItems"]
-		ft = ft.Elem()
-		s.elem = &Shape{}
-		leaf(s.elem, ft, f, limits, number, fail)
-		return s
+		if _, s.unique = limits["uniqueItems"]; s.unique {
+			delete(limits, "uniqueItems")
+		}
+		ft, s.elem = ft.Elem(), &Shape{}
+		value = s.elem
 	}
-	leaf(s, ft, f, limits, number, fail)
+	leaf(value, ft, f, limits, within, number, fail)
+	if s.unique && value.kind != String {
+		fail("only strings can be held to be unique")
+	}
+	for keyword := range limits {
+		fail("has the keyword " + keyword + ", which means nothing here")
+	}
 	return s
 }
 
-func leaf(s *Shape, ft reflect.Type, f reflect.StructField, limits map[string]string, number func(string, bool) int64, fail func(string)) {
+func leaf(s *Shape, ft reflect.Type, f reflect.StructField, limits map[string]string, within []reflect.Type, number func(string, bool) int64, fail func(string)) {
 	switch ft.Kind() {
 	case reflect.String:
 		s.kind = String
 		if e, ok := reflect.Zero(ft).Interface().(enumerated); ok {
-			s.enum = e.EnumValues()
+			if s.enum = e.EnumValues(); len(s.enum) == 0 {
+				fail("its vocabulary is empty")
+			}
 			return
 		}
 		s.minLength, s.maxLength = int(number("minLength", false)), int(number("maxLength", true))
-		if p := limits["pattern"]; p != "" {
+		if p, ok := limits["pattern"]; ok {
+			delete(limits, "pattern")
 			s.pattern = regexp.MustCompile(p)
 		}
 		if s.text = f.Tag.Get("text"); s.text != "prose" && s.text != "line" {
@@ -120,7 +137,7 @@ func leaf(s *Shape, ft reflect.Type, f reflect.StructField, limits map[string]st
 	case reflect.Bool:
 		s.kind = Bool
 	case reflect.Struct:
-		*s = *ShapeOf(ft)
+		*s = *shapeOf(ft, within)
 	default:
 		fail("a field may be a string, int, bool, struct, or a slice of these")
 	}
@@ -189,7 +206,7 @@ func (c *checker) value(s *Shape, n *Node, pointer string) {
 func (c *checker) object(s *Shape, n *Node, pointer string) {
 	names := s.names()
 	for _, m := range n.Members {
-		at := pointerTo(pointer, m.Name)
+		at := PointerTo(pointer, m.Name)
 		i := slices.Index(names, m.Name)
 		switch {
 		case i >= 0:
@@ -205,7 +222,7 @@ func (c *checker) object(s *Shape, n *Node, pointer string) {
 	}
 	for _, f := range s.fields {
 		if !f.optional && n.Member(f.name) == nil {
-			c.violate("boundary/missing-field", pointerTo(pointer, f.name), n.Pos, "", "%s is missing: %s", f.name, f.description)
+			c.violate("boundary/missing-field", PointerTo(pointer, f.name), n.Pos, "", "%s is missing: %s", f.name, f.description)
 		}
 	}
 }
@@ -221,7 +238,7 @@ func (c *checker) str(s *Shape, n *Node, pointer string) {
 		c.violate("boundary/length", pointer, n.Pos, "", "must have %d to %d characters, has %d", s.minLength, s.maxLength, count)
 	}
 	if strings.TrimSpace(n.Text) == "" {
-		if n.Text != "" || s.minLength > 0 {
+		if n.Text != "" { // of nothing at all the length says enough
 			c.violate("boundary/text-blank", pointer, n.Pos, "", "holds nothing but blanks")
 		}
 		return
@@ -243,8 +260,6 @@ func Unsafe(s string, prose bool) string {
 		case prose && (r == '\n' || r == '\t' || r == 0x200c || r == 0x200d):
 		case finding.Unsafe(r):
 			return fmt.Sprintf("holds the character U+%04X, which cannot be seen or changes how text is seen", r)
-		case !prose && unicode.Is(unicode.Zl, r):
-			return "holds a line break"
 		}
 	}
 	if prose {

@@ -108,25 +108,29 @@ type Refusal struct {
 	Source     string // what the places refer to, such as <stdin>
 	Violations []Violation
 	Count      int // of all violations; more than are listed if the list was cut
+
+	exit int
 }
 
 func refuse(source string, vs []Violation) *Refusal {
 	slices.SortStableFunc(vs, func(a, b Violation) int { return cmp.Or(a.offset-b.offset, strings.Compare(a.Code, b.Code)) })
-	return &Refusal{Source: source, Violations: vs[:min(len(vs), maxViolations)], Count: len(vs)}
+	return &Refusal{Source: source, Violations: vs[:min(len(vs), maxViolations)], Count: len(vs), exit: exitOf(vs)}
 }
 
+// Error has one line for a violation, and one for its hint: names and values of the input
+// break none.
 func (r *Refusal) Error() string {
 	var b strings.Builder
 	for i, v := range r.Violations {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s:%d:%d: %s %s: %s", r.Source, v.Line, v.Column, v.Code, cmp.Or(v.Pointer, "/"), v.Message)
+		fmt.Fprintf(&b, "%s:%d:%d: %s %s: %s", r.Source, v.Line, v.Column, v.Code, finding.Clean(cmp.Or(v.Pointer, "/")), finding.Clean(v.Message))
 		if v.Got != "" {
 			fmt.Fprintf(&b, " (got %s)", v.Got)
 		}
 		if v.Hint != "" {
-			fmt.Fprintf(&b, "\n  hint: %s", v.Hint)
+			fmt.Fprintf(&b, "\n  hint: %s", finding.Clean(v.Hint))
 		}
 	}
 	if r.Count > len(r.Violations) {
@@ -135,10 +139,13 @@ func (r *Refusal) Error() string {
 	return b.String()
 }
 
-// ExitCode is the first present of 3, 2, 4 and 1; 5 comes alone.
-func (r *Refusal) ExitCode() int {
+// ExitCode is the first present of 3, 2, 4 and 1 over all violations, listed or not; 5
+// comes alone.
+func (r *Refusal) ExitCode() int { return r.exit }
+
+func exitOf(vs []Violation) int {
 	have := map[int]bool{}
-	for _, v := range r.Violations {
+	for _, v := range vs {
 		have[ruleOf(v.Code).exit] = true
 	}
 	for _, code := range []int{finding.ExitUnchecked, finding.ExitInvalid, finding.ExitStale, finding.ExitFindings} {
@@ -150,8 +157,11 @@ func (r *Refusal) ExitCode() int {
 }
 
 // sample is what was found, cut and cleaned for a message.
-func sample(s string) string {
-	if s = finding.Clean(s); len(s) > 80 {
+func sample(s string) string { return cut(finding.Clean(s)) }
+
+// cut shortens a text to 80 bytes.
+func cut(s string) string {
+	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:77], "") + "…"
 	}
 	return s

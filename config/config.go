@@ -7,8 +7,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -81,15 +81,21 @@ func Load(tree fs.ReadFileFS) (Config, error) {
 // Parse reads the bytes of .assent.yaml.
 func Parse(data []byte) (Config, error) {
 	if len(data) > maxBytes {
-		return Config{}, fmt.Errorf("%s has more than %d bytes", Name, maxBytes)
+		return Config{}, &syntaxError{fmt.Errorf("%s has more than %d bytes", Name, maxBytes)}
 	}
-	var doc yaml.Node
+	var doc, second yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
-	if err := dec.Decode(&doc); err != nil {
-		return Config{}, &syntaxError{fmt.Errorf("%s: %w", Name, err)}
+	err := dec.Decode(&doc)
+	if err == io.EOF { // nothing but comments: a file without version, not one that is absent
+		doc = yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}
+	} else if err == nil {
+		err = dec.Decode(&second)
 	}
-	if err := dec.Decode(&yaml.Node{}); err == nil {
-		return Config{}, &syntaxError{fmt.Errorf("%s holds more than one document", Name)}
+	switch {
+	case err == nil:
+		return Config{}, &syntaxError{fmt.Errorf("%s:%d:%d: a second document: the file is one", Name, second.Line, second.Column)}
+	case err != io.EOF:
+		return Config{}, &syntaxError{fmt.Errorf("%s: %w", Name, err)}
 	}
 	n, vs := toNode(&doc, "")
 	if err := boundary.CheckNode[Config](n, Name, append(vs, pathRules(n)...)); err != nil {
@@ -116,15 +122,25 @@ func pathRules(n *boundary.Node) []boundary.Violation {
 	}
 	if roots := skmb.Member("roots"); roots != nil {
 		for i, r := range roots.Items {
-			if !fs.ValidPath(r.Text) || r.Text == "." || path.Clean(r.Text) != r.Text || strings.ContainsAny(r.Text, `\:`) || slices.Contains(strings.Split(strings.ToLower(r.Text), "/"), ".git") {
+			if r.Kind == boundary.String && r.Text != "" && !isRoot(r.Text) {
 				vs = append(vs, boundary.NewViolation("boundary/pattern", fmt.Sprintf("/skmb/roots/%d", i), r.Pos, "%q is no plain path below the top of the repository", r.Text))
 			}
 		}
 	}
 	if archive := skmb.Member("archive"); archive != nil {
-		if dir := archive.Member("dir"); dir != nil && (!fs.ValidPath(dir.Text) || strings.ContainsAny(dir.Text, `/\:`) || strings.HasPrefix(dir.Text, ".") || dir.Text == "decisions") {
+		if dir := archive.Member("dir"); dir != nil && dir.Kind == boundary.String && dir.Text != "" && !isArchive(dir.Text) {
 			vs = append(vs, boundary.NewViolation("boundary/pattern", "/skmb/archive/dir", dir.Pos, "%q is no name for the archive directory", dir.Text))
 		}
 	}
 	return vs
+}
+
+func isRoot(s string) bool {
+	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, `\:`) && !slices.Contains(strings.Split(strings.ToLower(s), "/"), ".git")
+}
+
+// isArchive refuses the directory of the records in every letter case: some file systems
+// know but one.
+func isArchive(s string) bool {
+	return fs.ValidPath(s) && !strings.ContainsAny(s, `/\:`) && !strings.HasPrefix(s, ".") && !strings.EqualFold(s, "decisions")
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,6 +22,9 @@ func toNode(y *yaml.Node, pointer string) (*boundary.Node, []boundary.Violation)
 	refuse := func(format string, args ...any) {
 		vs = append(vs, boundary.NewViolation("boundary/type", pointer, at, format, args...))
 	}
+	if y.Anchor != "" || y.Style&yaml.TaggedStyle != 0 {
+		refuse("anchors and tags are not read here")
+	}
 	switch y.Kind {
 	case yaml.DocumentNode:
 		return toNode(y.Content[0], pointer)
@@ -29,11 +33,19 @@ func toNode(y *yaml.Node, pointer string) (*boundary.Node, []boundary.Violation)
 		seen := map[string]bool{}
 		for i := 0; i+1 < len(y.Content); i += 2 {
 			key := y.Content[i]
-			m, more := toNode(y.Content[i+1], pointer+"/"+key.Value)
+			k, wrong := toNode(key, pointer)
+			if len(wrong) == 0 && (k.Kind != boundary.String || key.ShortTag() != "!!str") {
+				wrong = append(wrong, boundary.NewViolation("boundary/type", pointer, k.Pos, "a key must be a plain string"))
+			}
+			if vs = append(vs, wrong...); len(wrong) > 0 {
+				continue
+			}
+			child := boundary.PointerTo(pointer, key.Value)
+			m, more := toNode(y.Content[i+1], child)
 			vs = append(vs, more...)
-			m.Name, m.NamePos = key.Value, boundary.Pos{Line: key.Line, Column: key.Column, Offset: key.Line<<12 | key.Column}
+			m.Name, m.NamePos = key.Value, k.Pos
 			if seen[key.Value] {
-				vs = append(vs, boundary.NewViolation("boundary/json-duplicate-name", pointer+"/"+key.Value, m.NamePos, "the key %s stands twice", key.Value))
+				vs = append(vs, boundary.NewViolation("boundary/json-duplicate-name", child, m.NamePos, "the key stands twice"))
 				continue
 			}
 			seen[key.Value] = true
@@ -52,10 +64,10 @@ func toNode(y *yaml.Node, pointer string) (*boundary.Node, []boundary.Violation)
 		case "!!null":
 			n.Kind = boundary.Null
 		case "!!bool":
-			n.Kind = boundary.Bool
+			n.Kind, n.Text = boundary.Bool, strings.ToLower(y.Value) // True and TRUE are booleans too
 		case "!!int":
 			n.Kind = boundary.Number
-			if _, err := strconv.ParseInt(y.Value, 10, 64); err != nil {
+			if v, err := strconv.ParseInt(y.Value, 10, 64); err != nil || strconv.FormatInt(v, 10) != y.Value {
 				refuse("%q is no plain whole number", y.Value)
 			}
 		case "!!float":
@@ -65,7 +77,7 @@ func toNode(y *yaml.Node, pointer string) (*boundary.Node, []boundary.Violation)
 			n.Kind = boundary.String
 		}
 	default:
-		refuse("anchors and aliases are not read here")
+		refuse("aliases are not read here")
 	}
 	return n, vs
 }

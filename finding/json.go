@@ -90,7 +90,7 @@ func Document(v any) ([]byte, error) {
 	for i := 0; i < len(b); {
 		r, n := utf8.DecodeRune(b[i:])
 		switch {
-		case r >= 0x80 && Unsafe(r) && r < 0x10000:
+		case r >= 0x7f && Unsafe(r) && r < 0x10000: // those below stand in no string; the encoder escapes them
 			fmt.Fprintf(&out, `\u%04x`, r)
 		case r >= 0x10000 && Unsafe(r):
 			r -= 0x10000

@@ -76,7 +76,7 @@ func (r *Result) sort() {
 		)
 	})
 	slices.SortFunc(r.Unchecked, func(a, b Unchecked) int {
-		return cmp.Or(strings.Compare(a.Code, b.Code), strings.Compare(a.Message, b.Message))
+		return cmp.Or(strings.Compare(a.Code, b.Code), strings.Compare(a.Message, b.Message), strings.Compare(a.Fix, b.Fix))
 	})
 	r.Unchecked = slices.Compact(r.Unchecked)
 }

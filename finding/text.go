@@ -43,11 +43,11 @@ func WriteText(w io.Writer, r Report) error {
 		}
 	}
 	if r.Summary {
-		fmt.Fprintf(b, "examined %s", count(r.Files, "file"))
+		fmt.Fprintf(b, "examined %s", Count(r.Files, "file"))
 		if r.Commits > 0 {
-			fmt.Fprintf(b, ", %s", count(r.Commits, "commit"))
+			fmt.Fprintf(b, ", %s", Count(r.Commits, "commit"))
 		}
-		fmt.Fprintf(b, ": %s, %s", count(r.Count(Error), "error"), count(r.Count(Warning), "warning"))
+		fmt.Fprintf(b, ": %s, %s", Count(r.Count(Error), "error"), Count(r.Count(Warning), "warning"))
 		if n := len(r.Unchecked); n > 0 {
 			fmt.Fprintf(b, ", %d not checked", n)
 		}
@@ -59,7 +59,8 @@ func WriteText(w io.Writer, r Report) error {
 	return b.Flush()
 }
 
-func count(n int, noun string) string {
+// Count is a number with its noun.
+func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
@@ -111,31 +112,45 @@ func isClean(s string) bool {
 
 // dropEscapes removes ANSI escape sequences whole, so that their letters do not stay.
 func dropEscapes(s string) string {
-	if !strings.ContainsRune(s, 0x1b) {
-		return s
-	}
 	var out strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != 0x1b {
-			out.WriteByte(s[i])
-			continue
+	for {
+		before, after, found := strings.Cut(s, "\x1b")
+		out.WriteString(before)
+		if !found {
+			return out.String()
 		}
-		if i++; i >= len(s) {
-			break
-		}
-		switch s[i] {
-		case '[': // CSI: parameters, then one final byte
-			for i++; i < len(s) && (s[i] < 0x40 || s[i] > 0x7e); i++ {
-			}
-		case ']', 'P', '_', '^', 'X': // strings, ended by BEL or ESC \
-			for i++; i < len(s) && s[i] != 0x07 && s[i] != 0x1b; i++ {
-			}
-			if i+1 < len(s) && s[i] == 0x1b && s[i+1] == '\\' {
-				i++
-			}
-		}
+		s = after[escapeLength(after):]
 	}
-	return out.String()
+}
+
+// escapeLength is how much of s belongs to an escape sequence whose ESC stands before it
+// (ECMA-48). What breaks a sequence off is not part of it, and a string without an end is
+// none: a sequence must not hide more text than it has.
+func escapeLength(s string) int {
+	run := func(from int, low, high byte) int {
+		for from < len(s) && low <= s[from] && s[from] <= high {
+			from++
+		}
+		return from
+	}
+	end, final := run(0, 0x20, 0x2f), byte(0x30) // intermediates, then one final byte
+	switch {
+	case strings.HasPrefix(s, "["): // CSI: parameters and intermediates, then one final byte
+		end, final = run(1, 0x20, 0x3f), 0x40
+	case s != "" && strings.IndexByte("]P_^X", s[0]) >= 0: // strings, ended by BEL or ESC \
+		stop := strings.IndexAny(s, "\a\x1b")
+		switch {
+		case stop >= 0 && s[stop] == '\a':
+			return stop + 1
+		case stop >= 0 && strings.HasPrefix(s[stop:], "\x1b\\"):
+			return stop + 2
+		}
+		return 1
+	}
+	if end < len(s) && final <= s[end] && s[end] <= 0x7e {
+		end++
+	}
+	return end
 }
 
 // Unsafe reports whether a character is a control, a bidirectional control, a tag or

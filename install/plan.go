@@ -93,6 +93,7 @@ type Item struct {
 type Plan struct {
 	Answer  Answer
 	Dir     string // hooks directory
+	top     string // of the worktree, for shorter names
 	MakeDir bool
 	Items   []Item
 }
@@ -106,7 +107,7 @@ func (p *Plan) Changes() bool {
 func (p *Plan) Lines() []string {
 	var out []string
 	for _, i := range p.Items {
-		line := fmt.Sprintf("%-7s %s", i.Action, i.Path)
+		line := fmt.Sprintf("%-7s %s", i.Action, below(p.top, i.Path))
 		if i.Action == Chain {
 			line += fmt.Sprintf("  (the hook that stands there moves to %s and runs first)", filepath.Base(i.chain))
 		}
@@ -115,10 +116,18 @@ func (p *Plan) Lines() []string {
 	return out
 }
 
+// below is a path as seen from the top of the worktree, if it lies there.
+func below(top, path string) string {
+	if rel, err := filepath.Rel(top, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
 // Make looks at the clone and says what installing would do. bin is the program that the
 // hooks will run, "" to leave it to PATH.
 func Make(ctx context.Context, r *repo.Repo, answer Answer, bin string) (*Plan, error) {
-	p := &Plan{Answer: answer}
+	p := &Plan{Answer: answer, top: r.Root}
 	if answer == None {
 		return p, nil
 	}

@@ -112,7 +112,7 @@ func (b *Base) rootKind(tree finding.Tree) (ok bool, err error) {
 		b.object(IndexPath(b.Root), "is %s: the index must be a regular file", kindOf(info.Mode()))
 		return false, nil
 	}
-	b.hasIndex = info != nil
+	hasIndex := info != nil
 	info, err = stat(tree, DecisionsDir(b.Root))
 	if err != nil {
 		return false, err
@@ -121,7 +121,7 @@ func (b *Base) rootKind(tree finding.Tree) (ok bool, err error) {
 		b.object(DecisionsDir(b.Root), "is %s: it must be a plain directory", kindOf(info.Mode()))
 		return false, nil
 	}
-	b.hasDir = info != nil
+	b.hasIndex, b.hasDir = hasIndex, info != nil
 	return true, nil
 }
 

@@ -77,6 +77,7 @@ type problem struct {
 func parseRecord(name string, data []byte) (*Record, *problem) {
 	r := &Record{Path: name}
 	unreadable := func(off int, format string, args ...any) (*Record, *problem) {
+		r.fields = nil // half of a file says nothing
 		p := &problem{code: "skmb/unreadable", path: name, message: fmt.Sprintf(format, args...), pos: finding.Pos{Line: 1, Col: 1}}
 		if r.doc != nil {
 			p.pos = r.pos(off)
@@ -267,9 +268,17 @@ func (r *Record) at(key string) finding.Pos {
 	return r.pos(r.title.Start)
 }
 
-// supersedes returns what the record says it replaces, from the field and the section.
+// supersedes returns what the record says it replaces, from the field and the section,
+// each once. Items of a nested list are lines of their own: one may be partial.
 func (r *Record) supersedes() []Reference {
-	return append(References(r.value("supersedes")), References(r.Section("Supersedes"))...)
+	f := r.fields["supersedes"]
+	var out []Reference
+	for _, ref := range References(f.value + "\n" + strings.Join(f.items, "\n") + "\n" + r.Section("Supersedes")) {
+		if !slices.Contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	return out
 }
 
 var hashForm = regexp.MustCompile(`\b[0-9a-f]{7,64}\b`)

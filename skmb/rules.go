@@ -51,7 +51,7 @@ func indexEmpty(v *view) {
 		return
 	}
 	if slices.ContainsFunc(b.Records, func(r *Record) bool { return !isOpen(r.ID) }) {
-		v.report(b.Index.Path, pos, "index", "skmb index", fmt.Sprintf("%s, but %s has %d files", what, DecisionsDir(b.Root), len(b.Records)))
+		v.report(b.Index.Path, pos, "index", "skmb index", fmt.Sprintf("%s, but %s has %s", what, DecisionsDir(b.Root), finding.Count(len(b.Records), "file")))
 	}
 }
 
@@ -175,11 +175,9 @@ func fileWithoutRow(v *view) {
 	if b.Index == nil {
 		return
 	}
-	if t := b.Index.tables[decisions]; t == nil || len(t.rows) == 0 || !slices.Contains(t.columns, "id") {
-		if t == nil || t.present { // skmb/index-empty or skmb/column-missing says it once
-			return
-		}
-	}
+	t := b.Index.tables[decisions]
+	// skmb/index-empty or skmb/column-missing says it once for all decisions.
+	saidOnce := t == nil || len(t.rows) == 0 || !slices.Contains(t.columns, "id")
 	named := map[string]bool{}
 	b.fileRows(func(r row) {
 		if rec, _ := b.rowFile(r); rec != nil && r.kind != defaults {
@@ -196,6 +194,9 @@ func fileWithoutRow(v *view) {
 		}
 	}
 	for _, r := range b.Records {
+		if saidOnce && !isOpen(r.ID) {
+			continue
+		}
 		if !named[r.Path] && (r.ID == "" || !named[r.ID]) {
 			v.report(r.Path, r.at("title"), r.Path, "skmb index", fmt.Sprintf("%s has no row in %s", idOr(r.ID, "the file"), b.Index.Path))
 		}
@@ -205,7 +206,7 @@ func fileWithoutRow(v *view) {
 // pairs calls fn for each row together with the readable record it names.
 func (b *Base) pairs(fn func(row, *Record)) {
 	b.fileRows(func(r row) {
-		if rec, _ := b.rowFile(r); rec != nil && rec.ID != "" {
+		if rec, _ := b.rowFile(r); rec != nil && rec.ID != "" && rec.fields != nil {
 			fn(r, rec)
 		}
 	})
@@ -213,7 +214,7 @@ func (b *Base) pairs(fn func(row, *Record)) {
 
 func idMismatch(v *view) {
 	v.base.pairs(func(r row, rec *Record) {
-		if r.id() != rec.ID {
+		if r.id() != rec.ID && slices.Contains(r.columns, specs[r.kind].key) {
 			v.report(v.base.Index.Path, r.at("id"), r.id(), "correct the row or the title", fmt.Sprintf("the row says %s, %s says %s", idOr(r.id(), "no id"), rec.Path, rec.ID))
 		}
 	})
@@ -277,7 +278,7 @@ func (b *Base) readable(fn func(*Record)) {
 
 func unresolved(v *view) {
 	v.base.readable(func(r *Record) {
-		if r.Status == Proposed && r.Known {
+		if r.Status == Proposed && r.Known && !isOpen(r.ID) {
 			said := fmt.Sprintf("%s is %s: no designer has decided %q", r.ID, idOr(r.value("status"), "without a status"), short(r.Title))
 			v.report(r.Path, r.at("status"), r.ID, "skmb approve "+r.ID, said)
 		}
@@ -311,19 +312,17 @@ func approvalMissing(v *view) {
 	})
 }
 
-// isPlaceholder reports whether an approval source says nothing: it is empty, begins with
-// "pending" as a word of its own at the head of a short phrase, is a known filler, or has
-// no letter of any script. A sentence that merely contains the word pending is fine.
+// isPlaceholder reports whether an approval source says nothing: it is empty, its first
+// word is "pending", it is a known filler, or it has no letter of any script. A sentence
+// that merely contains the word pending is fine.
 func isPlaceholder(s string) bool {
 	s = strings.ToLower(strings.Trim(strings.TrimSpace(s), "\"'“”‘’.!…- "))
 	switch s {
 	case "", ">", "|", "tbd", "todo", "n/a", "na", "none", "null", "nil", "pending", "unknown", "?":
 		return true
 	}
-	if head, _, _ := strings.Cut(s, " "); strings.TrimRight(head, ":,;") == "pending" {
-		return true
-	}
-	return !strings.ContainsFunc(s, unicode.IsLetter)
+	words := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
+	return len(words) == 0 || words[0] == "pending"
 }
 
 func approvalInvalid(v *view) {

@@ -188,9 +188,17 @@ func sourceUnresolved(v *view) {
 func sourceNotAccepted(v *view) {
 	v.base.sourced(func(r row, refs []Reference) {
 		for _, ref := range refs {
-			rec, ok := v.base.Record(ref.Text)
-			if ok && rec.Known && rec.Status != Accepted {
-				v.report(v.base.Index.Path, r.at("source"), r.id()+" "+rec.ID, "skmb show "+rec.ID, fmt.Sprintf("%s rests on %s, which is %s", idOr(r.id(), "the row"), rec.ID, rec.Status))
+			id, status := "", Open
+			if ids := v.base.resolve(ref.Text); len(ids) == 1 {
+				id = ids[0]
+			}
+			if rec := v.base.byID[id]; rec != nil && rec.Known {
+				status = rec.Status
+			} else if rec != nil || !isOpen(id) { // a question needs no file
+				continue
+			}
+			if status != Accepted {
+				v.report(v.base.Index.Path, r.at("source"), r.id()+" "+id, "skmb show "+id, fmt.Sprintf("%s rests on %s, which is %s", idOr(r.id(), "the row"), id, status))
 			}
 		}
 	})

@@ -15,22 +15,63 @@ import (
 
 var every = flag.Bool("every", false, "kill recovery at all of its steps, not only at those that leave a world of their own")
 
-// trace lets fn run in a copy of a world. It returns the steps that were taken, the world
-// that each of them saw, and the one that they led to. The steps are the list of all
-// places to die at; none is kept by hand.
-func trace(t testing.TB, old string, fn func(*store.Store) error) (steps []store.Step, saw []string, end string) {
+// course is how a run went without a disturbance. Its steps are the list of all places to
+// die at; none is kept by hand.
+type course struct {
+	steps []store.Step
+	saw   []string     // fingerprints of the world at each step
+	ops   []store.Name // of the journal
+	from  int          // the first step at which the journal is in place
+	to    int          // the first one at which it is gone again
+	end   string       // the world that it led to
+}
+
+var (
+	committed = store.Step{Op: -1, At: "committed"}
+	removed   = store.Step{Op: -1, At: "journal removed"}
+)
+
+// trace lets fn run in a copy of a world.
+func trace(t testing.TB, old string, fn func(*store.Store) error) course {
 	t.Helper()
-	w := clone(t, old)
-	s := open(t, w, fault(func(at store.Step) error {
-		steps = append(steps, at)
-		saw = append(saw, lookWhole(t, w).fingerprint())
+	c := course{end: clone(t, old)}
+	s := open(t, c.end, fault(func(at store.Step) error {
+		c.steps = append(c.steps, at)
+		c.saw = append(c.saw, lookWhole(t, c.end).fingerprint())
+		if c.ops == nil && exists(c.end, journalFile) {
+			c.ops = opsOf(t, c.end)
+		}
 		return nil
 	}))
 	if err := fn(s); err != nil {
 		t.Fatal(err)
 	}
-	clean(t, w)
-	return steps, saw, w
+	clean(t, c.end)
+	c.from, c.to = max(0, slices.Index(c.steps, committed)), slices.Index(c.steps, removed)
+	if c.to <= c.from {
+		t.Fatalf("the trace does not lead to the removal of a journal: %v", c.steps)
+	}
+	return c
+}
+
+// op returns the position of a name among the operations.
+func (c course) op(t testing.TB, n store.Name) int {
+	t.Helper()
+	i := slices.Index(c.ops, n)
+	if i < 0 {
+		t.Fatalf("there is no operation on %s: %v", n, c.ops)
+	}
+	return i
+}
+
+// at returns the position of a step after the commit point.
+func (c course) at(t testing.TB, at store.Step) int {
+	t.Helper()
+	i := slices.Index(c.steps[c.from:], at)
+	if i < 0 {
+		t.Fatalf("there is no step %v: %v", at, c.steps)
+	}
+	return c.from + i
 }
 
 func doChange(s *store.Store) error {
@@ -41,22 +82,6 @@ func doChange(s *store.Store) error {
 func doRecover(s *store.Store) error {
 	_, err := s.Recover(context.Background())
 	return err
-}
-
-var (
-	committed = store.Step{Op: -1, At: "committed"}
-	removed   = store.Step{Op: -1, At: "journal removed"}
-)
-
-// bounds returns the first step at which the journal is in place, and the first at which
-// it is gone again.
-func bounds(t testing.TB, steps []store.Step) (from, to int) {
-	t.Helper()
-	from, to = slices.Index(steps, committed), slices.Index(steps, removed)
-	if from < 0 || to < from {
-		t.Fatalf("the trace has no %v before %v: %v", committed, removed, steps)
-	}
-	return from, to
 }
 
 // opsOf reads the names of the operations of a world's journal, in their order.
@@ -125,25 +150,24 @@ func replays(t testing.TB, w string) {
 // the new one, whoever comes next.
 func TestKill(t *testing.T) {
 	old := begin(t)
-	steps, saw, end := trace(t, old, doChange)
-	from, to := bounds(t, steps)
-	was, will := look(t, old), look(t, end)
+	c := trace(t, old, doChange)
+	was, will := look(t, old), look(t, c.end)
 	whole(t, old, was, 1)
-	whole(t, end, will, 2)
-	replays(t, end)
+	whole(t, c.end, will, 2)
+	replays(t, c.end)
 
-	killed := make([]string, len(steps))
-	for k := range steps {
+	killed := make([]string, len(c.steps))
+	for k := range killed {
 		killed[k] = clone(t, old)
 	}
 	t.Run("once", func(t *testing.T) {
-		for k, at := range steps {
+		for k, at := range c.steps {
 			t.Run(fmt.Sprintf("%02d %d %s", k, at.Op, at.At), func(t *testing.T) {
 				t.Parallel()
 				w := killed[k]
 				kill(t, "change", w, k)
 
-				left := k >= from && k < to
+				left := k >= c.from && k < c.to
 				if got := exists(w, journalFile); got != left {
 					t.Fatalf("there is a journal: %v, want %v", got, left)
 				}
@@ -154,13 +178,13 @@ func TestKill(t *testing.T) {
 				case left && !errors.Is(err, store.ErrRecovery), !left && err != nil:
 					t.Errorf("View: %v with a journal: %v", err, left)
 				}
-				if lookWhole(t, w).fingerprint() != saw[k] {
+				if lookWhole(t, w).fingerprint() != c.saw[k] {
 					t.Errorf("the dead process left another world than it saw at its last step")
 				}
 				found := look(t, w)
 				torn(t, found, was, will)
 				want, generation := will, uint64(2)
-				if k < from {
+				if k < c.from {
 					want, generation = was, 1
 					if d := diff(found, was); d != "" {
 						t.Errorf("something changed before the commit point:%s", d)
@@ -177,10 +201,10 @@ func TestKill(t *testing.T) {
 				if again, err := open(t, r).Recover(t.Context()); err != nil || again.Pending {
 					t.Errorf("a second Recover: %+v, %v", again, err)
 				}
-				if k >= from {
+				if k >= c.from {
 					replays(t, r)
 				}
-				if k > 0 && saw[k] == saw[k-1] {
+				if k > 0 && c.saw[k] == c.saw[k-1] {
 					return // the same world as at the step before, and the same end
 				}
 
@@ -196,7 +220,7 @@ func TestKill(t *testing.T) {
 		}
 	})
 	if t.Failed() || testing.Short() {
-		t.Logf("%d steps, %d child processes", len(steps), len(steps))
+		t.Logf("%d steps, %d child processes", len(c.steps), len(c.steps))
 		return
 	}
 
@@ -206,18 +230,17 @@ func TestKill(t *testing.T) {
 	var children, pairs int
 	met := map[string]bool{}
 	t.Run("twice", func(t *testing.T) {
-		for k := from; k < to; k++ {
-			if k > from && saw[k] == saw[k-1] && !*every {
+		for k := c.from; k < c.to; k++ {
+			if k > c.from && c.saw[k] == c.saw[k-1] && !*every {
 				continue
 			}
-			again, saw, _ := trace(t, killed[k], doRecover)
-			gone := slices.Index(again, removed)
-			for j, at := range again {
+			again := trace(t, killed[k], doRecover)
+			for j, at := range again.steps {
 				pairs++
-				if met[saw[j]] && !*every {
+				if met[again.saw[j]] && !*every {
 					continue
 				}
-				met[saw[j]] = true
+				met[again.saw[j]] = true
 				children++
 				t.Run(fmt.Sprintf("%02d %02d %d %s", k, j, at.Op, at.At), func(t *testing.T) {
 					t.Parallel()
@@ -225,10 +248,10 @@ func TestKill(t *testing.T) {
 					kill(t, "recover", w, j)
 					state := lookWhole(t, w)
 					torn(t, state, was, will)
-					if state.fingerprint() != saw[j] {
+					if state.fingerprint() != again.saw[j] {
 						t.Errorf("the dead process left another world than it saw at its last step")
 					}
-					if left := exists(w, journalFile); left != (j < gone) {
+					if left := exists(w, journalFile); left != (j < again.to) {
 						t.Fatalf("there is a journal: %v, want %v", left, !left)
 					}
 					if _, err := open(t, w).Recover(t.Context()); err != nil {
@@ -240,7 +263,7 @@ func TestKill(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d steps, %d steps of their recoveries, %d child processes", len(steps), pairs, len(steps)+children)
+	t.Logf("%d steps, %d steps of their recoveries, %d child processes", len(c.steps), pairs, len(c.steps)+children)
 }
 
 // torn fails the test if a file is neither as before nor as after. The log may be, while
@@ -266,11 +289,10 @@ func torn(t testing.TB, got, was, will snapshot) {
 // change only waits to be completed.
 func TestFail(t *testing.T) {
 	old := begin(t)
-	steps, _, end := trace(t, old, doChange)
-	from, to := bounds(t, steps)
-	was, will := look(t, old), look(t, end)
+	c := trace(t, old, doChange)
+	was, will := look(t, old), look(t, c.end)
 	broken := errors.New("the disk is on fire")
-	for k, at := range steps {
+	for k, at := range c.steps {
 		t.Run(fmt.Sprintf("%02d %d %s", k, at.Op, at.At), func(t *testing.T) {
 			t.Parallel()
 			w := clone(t, old)
@@ -288,7 +310,7 @@ func TestFail(t *testing.T) {
 			if res.Generation != 1 {
 				t.Errorf("generation %d after a failure, want 1", res.Generation)
 			}
-			if k < from {
+			if k < c.from {
 				var failed *store.PersistError
 				if !errors.As(err, &failed) || !errors.Is(err, broken) || errors.Is(err, store.ErrRecovery) {
 					t.Errorf("before the commit point: %v", err)
@@ -304,7 +326,7 @@ func TestFail(t *testing.T) {
 			if !errors.Is(err, store.ErrRecovery) {
 				t.Errorf("after the commit point: %v", err)
 			}
-			left := k < to
+			left := k < c.to
 			if err := pending(w); errors.Is(err, store.ErrRecovery) != left || !left && err != nil {
 				t.Errorf("Pending: %v with a journal: %v", err, left)
 			}
@@ -323,19 +345,8 @@ func TestFail(t *testing.T) {
 // when everything it stands for is.
 func TestOrder(t *testing.T) {
 	old := begin(t)
-	w := clone(t, old)
-	var steps []store.Step
-	var ops []store.Name
-	s := open(t, w, fault(func(at store.Step) error {
-		if steps = append(steps, at); at == committed {
-			ops = opsOf(t, w)
-		}
-		return nil
-	}))
-	if _, err := s.Update(t.Context(), change); err != nil {
-		t.Fatal(err)
-	}
-	commit, gone := bounds(t, steps)
+	c := trace(t, old, doChange)
+	steps, ops, commit, gone := c.steps, c.ops, c.from, c.to
 
 	t.Run("the change is applied in the order of its classes", func(t *testing.T) {
 		var got []string

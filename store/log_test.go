@@ -167,11 +167,11 @@ func TestManyLinesInOneChange(t *testing.T) {
 		}
 		return nil
 	}
-	steps, _, end := trace(t, old, func(s *store.Store) error {
+	c := trace(t, old, func(s *store.Store) error {
 		_, err := s.Update(t.Context(), many)
 		return err
 	})
-	will := look(t, end)
+	will := look(t, c.end)
 	verify := func(t *testing.T, w string) {
 		t.Helper()
 		for l, n := range map[string]uint64{log: 4, "other": 2} {
@@ -180,10 +180,9 @@ func TestManyLinesInOneChange(t *testing.T) {
 			}
 		}
 	}
-	verify(t, end)
-	from, _ := bounds(t, steps)
+	verify(t, c.end)
 	stop := errors.New("stopped")
-	for k := from; k < len(steps); k++ {
+	for k := c.from; k < len(c.steps); k++ {
 		w := clone(t, old)
 		i := -1
 		s := open(t, w, fault(func(store.Step) error {

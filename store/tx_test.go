@@ -245,7 +245,7 @@ func TestView(t *testing.T) {
 		w := begin(t)
 		stop, goOn := make(chan struct{}), make(chan struct{})
 		done := make(chan error, 1)
-		op := indexOf(t, w, store.Name{Root: store.Private, Path: "head.json"})
+		op := trace(t, w, doChange).op(t, store.Name{Root: store.Private, Path: "head.json"})
 		after := false
 		writer := open(t, w, fault(func(at store.Step) error {
 			if after = after || at == committed; after && at == (store.Step{Op: op, At: "synced"}) {

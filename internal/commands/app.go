@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -34,7 +35,11 @@ type Process struct {
 
 // Main runs a program with the real world and returns its exit code.
 func Main(program func(*Process) *cli.App) int {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that went away is a failed write, not a death
 	p := &Process{Argv: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: now}
+	if len(p.Argv) > 1 && p.Argv[0] == "hook" && !strings.HasPrefix(p.Argv[1], "-") {
+		return RunHook(p, p.Argv[1], p.Argv[2:]) // every commit takes this way: no command tree is built for it
+	}
 	return p.Run(program(p))
 }
 
@@ -151,6 +156,9 @@ func action(max int, run func(*call) error) cli.ActionFunc {
 // group is a command that only holds others.
 func group(c *cli.Command) *cli.Command {
 	c.Action = func(ctx *cli.Context) error {
+		if ctx.Bool("explain-lifecycle") {
+			return printLifecycle(ctx)
+		}
 		if ctx.NArg() == 0 {
 			return cli.ShowSubcommandHelp(ctx)
 		}

@@ -9,15 +9,19 @@ func Assent(p *Process) *cli.App {
 		Usage: "nothing that an agent decides enters the repository without assent",
 		UsageText: "assent init --hooks both        make a decision base and install the hooks\n" +
 			"assent lint                     judge what the next commit will hold\n" +
-			"assent skmb --help              the commands for decisions",
+			"assent skmb --help              the commands for decisions\n" +
+			"assent demo                     see it work on a throw-away repository",
 		Commands: []*cli.Command{
-			initCommand("assent"), lintCommand(), explainCommand(), skmbCommand(), installCommand(), uninstallCommand(), recoverCommand(), hookCommand(),
+			initCommand("assent"), lintCommand(), explainCommand(), skmbCommand(), installCommand(), uninstallCommand(), recoverCommand(), demoCommand(), hookCommand(),
 		},
 	})
 }
 
 func root(app *cli.App) *cli.App {
 	app.Action = func(c *cli.Context) error {
+		if c.Bool("explain-lifecycle") {
+			return printLifecycle(c)
+		}
 		if c.NArg() == 0 {
 			return cli.ShowAppHelp(c)
 		}
@@ -28,5 +32,5 @@ func root(app *cli.App) *cli.App {
 
 // Skmb is the decision base alone.
 func Skmb(p *Process) *cli.App {
-	return root(&cli.App{Name: "skmb", Usage: "the decision base and its gate", Commands: skmbCommands()})
+	return root(&cli.App{Name: "skmb", Usage: "the decision base and its gate", Commands: skmbCommands(), Flags: []cli.Flag{lifecycleFlag()}})
 }

@@ -236,7 +236,7 @@ func verifyArchives(c *call) error {
 					c.out("  %s", p)
 				}
 			}
-			c.say("%d archives", len(out.Archives))
+			c.say("%s", finding.Count(len(out.Archives), "archive"))
 		}
 		if bad {
 			return exit(finding.ExitFindings)

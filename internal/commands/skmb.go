@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,29 @@ func skmbCommand() *cli.Command {
 		Name: "skmb", Usage: "the decision base: propose, decide, read, check",
 		UsageText:   "assent skmb submit < payload.json\nassent skmb approve SKMB-2026-06-11-003\nassent skmb list --status proposed",
 		Subcommands: skmbCommands(),
+		Flags:       []cli.Flag{lifecycleFlag()},
 	})
+}
+
+// lifecycleFlag prints the state machine of a record.
+func lifecycleFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "explain-lifecycle", Usage: "print from which status which command leads to which"}
+}
+
+// lifecycle is the state machine as lines of text.
+func lifecycle() []string {
+	out := []string{fmt.Sprintf("%-19s  %-14s  %-19s  %s", "from", "command", "to", "who")}
+	for _, t := range skmb.Lifecycle {
+		out = append(out, fmt.Sprintf("%-19s  %-14s  %-19s  %s", cmp.Or(t.From, "-"), t.Event, t.To, t.Who))
+	}
+	return out
+}
+
+func printLifecycle(c *cli.Context) error {
+	for _, line := range lifecycle() {
+		fmt.Fprintln(c.App.Writer, strings.TrimRight(line, " "))
+	}
+	return nil
 }
 
 func skmbCommands() []*cli.Command {
