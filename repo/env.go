@@ -7,12 +7,13 @@ import (
 )
 
 // localVars are the variables that tie an environment to one repository, as
-// `git rev-parse --local-env-vars` prints them. A test compares the list with Git's.
+// `git rev-parse --local-env-vars` prints them. Versions differ by a name or two; a test
+// holds the list to hold all of Git's.
 var localVars = []string{
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT",
 	"GIT_OBJECT_DIRECTORY", "GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE",
 	"GIT_INDEX_FILE", "GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_PREFIX", "GIT_SHALLOW_FILE",
-	"GIT_COMMON_DIR",
+	"GIT_COMMON_DIR", "GIT_INTERNAL_SUPER_PREFIX",
 }
 
 // pathVars hold paths that are relative to the directory of whoever set them.
