@@ -58,9 +58,9 @@ func archiveHead(r *run) error {
 			continue
 		}
 		if judged == "" {
-			judged = r.judgeHead(head.ID)
+			judged = r.judge(head)
 		}
-		_, branch, err := r.repo.Head(r.ctx)
+		branch, err := r.repo.Branch(r.ctx)
 		if branch == "" {
 			branch = "detached"
 		}
@@ -87,10 +87,10 @@ func (r *run) skipped() bool {
 	return false
 }
 
-// judgeHead runs the checks on the commit itself, so that an archive says whether what it
-// holds had passed.
-func (r *run) judgeHead(id string) string {
-	t, err := lint.Commit(r.ctx, r.repo, id)
+// judge runs the checks on the commit itself, so that an archive says whether what it holds
+// had passed.
+func (r *run) judge(head repo.CommitInfo) string {
+	t, err := lint.OfCommit(r.repo, head)
 	if err != nil {
 		return "failed (" + strings.ReplaceAll(err.Error(), "\n", " ") + ")"
 	}

@@ -53,8 +53,8 @@ func Staged(ctx context.Context, r *repo.Repo) (*Target, error) {
 	return StagedFrom(ctx, r, nil)
 }
 
-// StagedFrom is Staged for a caller that has listed the index already, under the watch
-// list of the default configuration or of an equal one.
+// StagedFrom is Staged for a caller that has listed the index already. If the configuration
+// watches other paths than were asked for, the index is listed again.
 func StagedFrom(ctx context.Context, r *repo.Repo, have *repo.Staged) (*Target, error) {
 	t := &Target{Mode: ModeStaged, repo: r, Base: "HEAD", Staged: have}
 	if t.Staged == nil {
@@ -67,7 +67,7 @@ func StagedFrom(ctx context.Context, r *repo.Repo, have *repo.Staged) (*Target, 
 	if err := t.configure(t.New); err != nil {
 		return nil, err
 	}
-	if !slices.Equal(Watch(t.Config), Watch(config.Default())) {
+	if !slices.Equal(Watch(t.Config), t.Staged.Watch) {
 		var err error
 		if t.Staged, err = r.Staged(ctx, Watch(t.Config)...); err != nil {
 			return nil, err
@@ -103,12 +103,20 @@ func Worktree(ctx context.Context, r *repo.Repo) (*Target, error) {
 
 // Commit judges one commit, with the configuration of its first parent.
 func Commit(ctx context.Context, r *repo.Repo, rev string) (*Target, error) {
-	t := &Target{Mode: ModeCommit, repo: r, Head: rev, Commits: 1}
 	info, err := r.CommitInfo(ctx, rev)
 	if err != nil {
 		return nil, err
 	}
-	t.Tip = info.ID
+	t, err := OfCommit(r, info)
+	if t != nil {
+		t.Head = rev
+	}
+	return t, err
+}
+
+// OfCommit is Commit for a caller that has read the commit already.
+func OfCommit(r *repo.Repo, info repo.CommitInfo) (t *Target, err error) {
+	t = &Target{Mode: ModeCommit, repo: r, Head: info.ID, Tip: info.ID, Commits: 1}
 	if t.New, err = r.Tree(info.ID + "^{tree}"); err != nil {
 		return nil, err
 	}

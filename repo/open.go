@@ -194,18 +194,14 @@ func (e *UnknownRevision) Error() string {
 	return fmt.Sprintf("%q names no commit of this repository", e.Rev)
 }
 
-// Head returns the commit and branch of HEAD: id is "" on an unborn branch, branch ""
-// when HEAD is detached.
-func (r *Repo) Head(ctx context.Context) (id, branch string, err error) {
-	if out, err := r.git(ctx, "symbolic-ref", "--quiet", "--short", "HEAD"); err == nil {
-		branch = strings.TrimSpace(string(out))
+// Branch returns the name of the current branch, "" when HEAD is detached.
+func (r *Repo) Branch(ctx context.Context) (string, error) {
+	out, err := r.git(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
+	var git *GitError
+	if errors.As(err, &git) && git.Code == 1 {
+		return "", nil
 	}
-	id, err = r.Resolve(ctx, "HEAD")
-	var unknown *UnknownRevision
-	if errors.As(err, &unknown) {
-		return "", branch, nil
-	}
-	return id, branch, err
+	return strings.TrimSpace(string(out)), err
 }
 
 // MergeBase returns the best common ancestor of two commits, "" if they have none.

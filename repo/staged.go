@@ -26,13 +26,14 @@ type Staged struct {
 	Entries []Entry  // below the watched paths, in any letter case, sorted by bytes
 	Changes []Change // the whole index against all parents
 	Parents []string // revisions: "HEAD", then the commits being merged; empty for a first commit
+	Watch   []string // what Entries were asked for
 	repo    *Repo
 }
 
 // Staged reads the index with two processes at once. Nothing is written, not even the
 // index's own cached data.
 func (r *Repo) Staged(ctx context.Context, watch ...string) (*Staged, error) {
-	s := &Staged{repo: r, Parents: []string{"HEAD"}}
+	s := &Staged{repo: r, Parents: []string{"HEAD"}, Watch: watch}
 	s.Parents = append(s.Parents, r.mergeHeads()...)
 	listed := make(chan error, 1)
 	go func() {

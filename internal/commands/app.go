@@ -31,6 +31,8 @@ type Process struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Now    func() time.Time
+
+	started bool // a command of ours began
 }
 
 // Main runs a program with the real world and returns its exit code.
@@ -49,17 +51,38 @@ func (p *Process) Run(app *cli.App) int {
 	defer stop()
 	app.Writer, app.ErrWriter = p.Stdout, p.Stderr
 	app.ExitErrHandler = func(*cli.Context, error) {}
-	app.OnUsageError = usageError
-	app.CommandNotFound = nil
 	app.HideHelpCommand = true
 	app.HideVersion = true
 	app.EnableBashCompletion = true
+	app.OnUsageError = usageError
+	tidy(app.Commands)
 	args, dir, err := sortArgs(app, p.Argv)
 	if err == nil {
 		app.Metadata = map[string]any{"process": p, "dir": dir}
 		err = app.RunContext(ctx, append([]string{app.Name}, args...))
+		if err != nil && !p.started { // the library objected, not a command
+			var f *failure
+			if !errors.As(err, &f) {
+				err = invalid(fmt.Sprintf("see `%s --help`", app.Name), "%v", err)
+			}
+		}
 	}
 	return p.report(app.Name, err)
+}
+
+// tidy takes habits of the library out of a command tree: help on stdout after a usage
+// error, help commands everywhere, "(default: false)".
+func tidy(commands []*cli.Command) {
+	for _, c := range commands {
+		c.OnUsageError = usageError
+		c.HideHelpCommand = true
+		for _, f := range c.Flags {
+			if b, ok := f.(*cli.BoolFlag); ok {
+				b.DisableDefaultText = true
+			}
+		}
+		tidy(c.Subcommands)
+	}
 }
 
 // failure is an error with an exit code and the next step.
@@ -149,7 +172,9 @@ func action(max int, run func(*call) error) cli.ActionFunc {
 		if max >= 0 && c.NArg() > max {
 			return invalid(fmt.Sprintf("see `%s %s --help`", c.App.Name, c.Command.FullName()), "unexpected argument %q", c.Args().Get(max))
 		}
-		return run(&call{Context: c, Process: c.App.Metadata["process"].(*Process), ctx: c.Context})
+		p := c.App.Metadata["process"].(*Process)
+		p.started = true
+		return run(&call{Context: c, Process: p, ctx: c.Context})
 	}
 }
 
@@ -291,6 +316,10 @@ func wantsColor(p *Process) bool {
 // takes -C out, and writes --json as --format json. It walks down the command tree by the
 // words that name commands.
 func sortArgs(app *cli.App, args []string) (sorted []string, dir string, err error) {
+	if n := len(args); n > 0 && args[n-1] == completionFlag { // it must stay last
+		sorted, dir, err = sortArgs(app, args[:n-1])
+		return append(sorted, completionFlag), dir, err
+	}
 	commands, flags := app.Commands, app.Flags
 	var path, opts, rest []string
 	leaf := false
