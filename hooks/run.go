@@ -45,6 +45,10 @@ func Run(ctx context.Context, c Call) int {
 		fmt.Fprintf(c.Stderr, "assent: there is no hook %q; see assent hook --list\n", finding.Clean(c.Event))
 		return finding.ExitInvalid
 	}
+	return c.run(ctx, event)
+}
+
+func (c Call) run(ctx context.Context, event Event) int {
 	ctx, cancel := context.WithTimeout(ctx, event.Limit)
 	defer cancel()
 	r := &run{Call: c, ctx: ctx, event: event}
