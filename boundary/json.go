@@ -56,7 +56,7 @@ func (n *Node) At(pointer string) *Node {
 		if part == "" || n == nil {
 			continue
 		}
-		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		part = fromPointer.Replace(part)
 		if n.Kind == Array {
 			i, err := strconv.Atoi(part)
 			if err != nil || i < 0 || i >= len(n.Items) {
@@ -70,10 +70,15 @@ func (n *Node) At(pointer string) *Node {
 	return n
 }
 
+var (
+	intoPointer = strings.NewReplacer("~", "~0", "/", "~1")
+	fromPointer = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
 // PointerTo is the pointer to a member of what parent names (RFC 6901). A name that is
 // longer than any field's is cut: it would be repeated with every value below it.
 func PointerTo(parent, name string) string {
-	return parent + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(cut(name))
+	return parent + "/" + intoPointer.Replace(cut(name))
 }
 
 // Limits bound a payload.

@@ -195,7 +195,7 @@ func (c *checker) value(s *Shape, n *Node, pointer string) {
 			c.value(s.elem, item, at)
 		}
 	case Number:
-		if v, err := strconv.ParseInt(n.Text, 10, 64); err == nil && (v < s.min || v > s.max) {
+		if v, err := strconv.ParseInt(n.Text, 10, 64); err == nil && isInteger(n.Text) && (v < s.min || v > s.max) {
 			c.violate("boundary/range", pointer, n.Pos, n.Text, "must be %d to %d", s.min, s.max)
 		}
 	case String:
@@ -246,6 +246,9 @@ func (c *checker) str(s *Shape, n *Node, pointer string) {
 	if s.pattern != nil && !s.pattern.MatchString(n.Text) {
 		c.violate("boundary/pattern", pointer, n.Pos, n.Text, "must match %s", s.pattern)
 	}
+	if s.text == "line" && n.Text != strings.Join(strings.Fields(n.Text), " ") && Unsafe(n.Text, false) == "" {
+		c.violate("boundary/text-unsafe", pointer, n.Pos, n.Text, "has blanks at its ends or several in a row, which Markdown would not keep")
+	}
 	if why := Unsafe(n.Text, s.text == "prose"); why != "" {
 		c.violate("boundary/text-unsafe", pointer, n.Pos, "", "%s", why)
 	}
@@ -268,12 +271,12 @@ func Unsafe(s string, prose bool) string {
 	return ""
 }
 
+var separators = strings.NewReplacer("_", "", "-", "", " ", "")
+
 // Nearest returns the known name that a wrong one was probably meant to be: equal but for
 // case and separators, or one or two letters away. "" if there is none.
 func Nearest(name string, known []string) string {
-	fold := func(s string) string {
-		return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
-	}
+	fold := func(s string) string { return separators.Replace(strings.ToLower(s)) }
 	best, distance := "", 3
 	for _, k := range known {
 		if d := edits(fold(name), fold(k)); d < distance && d < len(k) {

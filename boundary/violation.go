@@ -113,8 +113,18 @@ type Refusal struct {
 }
 
 func refuse(source string, vs []Violation) *Refusal {
-	slices.SortStableFunc(vs, func(a, b Violation) int { return cmp.Or(a.offset-b.offset, strings.Compare(a.Code, b.Code)) })
-	return &Refusal{Source: source, Violations: vs[:min(len(vs), maxViolations)], Count: len(vs), exit: exitOf(vs)}
+	order := make([]int, len(vs)) // sorted in place of vs: a hostile payload has a hundred thousand
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(vs[a].offset-vs[b].offset, strings.Compare(vs[a].Code, vs[b].Code), a-b)
+	})
+	r := &Refusal{Source: source, Count: len(vs), exit: exitOf(vs)}
+	for _, i := range order[:min(len(order), maxViolations)] {
+		r.Violations = append(r.Violations, vs[i])
+	}
+	return r
 }
 
 // Error has one line for a violation, and one for its hint: names and values of the input

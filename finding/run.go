@@ -33,7 +33,7 @@ func Run(checks []Check, pass Pass) Result {
 				out.Findings = append(out.Findings, f)
 			}
 			if err := guarded(c, &own); err != nil {
-				u := Unchecked{Code: "lint/check-failed", Message: fmt.Sprintf("%s: %v", c.Code, err)}
+				u := Unchecked{Code: "lint/check-failed", Message: err.Error()} // one cause of many checks is said once
 				var coder Coder
 				if errors.As(err, &coder) {
 					u = Unchecked{Code: coder.Code(), Message: err.Error()}
@@ -52,7 +52,7 @@ func Run(checks []Check, pass Pass) Result {
 func guarded(c Check, p *Pass) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the check panicked: %v", r)
+			err = fmt.Errorf("%s panicked: %v", c.Code, r)
 		}
 	}()
 	return c.Run(p)
