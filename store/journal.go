@@ -186,41 +186,73 @@ func (s *Store) classifyLog(o op) (standing, error) {
 // touched: a third value stops the whole, unless keep passes over it. force overwrites
 // third values, after what was found has been put into rescue.
 func (s *Store) apply(ops []op, keep func(Name, File) bool, force bool) error {
-	todo := make([]bool, len(ops))
+	found := make([]standing, len(ops))
 	for i, o := range ops {
 		st, err := s.classify(o)
 		if err != nil {
 			return err
 		}
+		found[i] = st
 		if st == third {
-			found, err := s.read(o.Name)
+			f, err := s.read(o.Name)
 			switch {
 			case force && !o.IsLog:
-				if err == nil && found.Digest != "" {
-					err = s.rescue(o.Name.Path, found.Data)
+				if err == nil && f.Digest != "" {
+					err = s.rescue(o.Name.Path, f.Data)
 				}
 				if err != nil {
 					return err
 				}
-				ops[i].Before = found.Digest
-			case keep != nil && keep(o.Name, found):
-				continue
+				ops[i].Before, found[i] = f.Digest, before
+			case keep != nil && keep(o.Name, f):
 			default:
 				return errThird
 			}
 		}
-		todo[i] = st != after
 	}
 	s.sweepTargets(ops)
 	for i, o := range ops {
-		if !todo[i] {
-			continue
+		var err error
+		switch found[i] {
+		case before:
+			err = s.applyOne(o, s.step(i))
+		case after:
+			err = s.settle(o, s.step(i))
 		}
-		if err := s.applyOne(o, s.step(i)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// settle makes durable what was found done: whoever did it may have died before the sync.
+func (s *Store) settle(o op, step func(string) error) error {
+	root, err := s.root(o.Name)
+	if err != nil {
+		return err
+	}
+	if o.IsLog {
+		f, err := root.OpenFile(o.Name.Path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+		if err := step("synced"); err != nil {
+			return err
+		}
+	}
+	return syncDirs(root, path.Dir(o.Name.Path), o.top(), step)
+}
+
+// top is the highest directory that may be as new as the file.
+func (o op) top() string {
+	if o.Before == "" && o.Size == 0 {
+		return "."
+	}
+	return path.Dir(o.Name.Path)
 }
 
 func (s *Store) applyOne(o op, step func(string) error) error {
@@ -237,7 +269,7 @@ func (s *Store) applyOne(o op, step func(string) error) error {
 			return fmt.Errorf("the staged bytes of %s are damaged", o.Name)
 		}
 	}
-	return s.replace(o.Name, data, fileMode(o.Name), o.Before, step)
+	return s.replace(o, data, step)
 }
 
 func (s *Store) appendLine(o op, step func(string) error) error {
@@ -272,11 +304,7 @@ func (s *Store) appendLine(o op, step func(string) error) error {
 	if err := step("synced"); err != nil {
 		return err
 	}
-	top := path.Dir(o.Name.Path)
-	if o.Size == 0 {
-		top = "." // the directories may be as new as the file
-	}
-	return syncDirs(root, path.Dir(o.Name.Path), top, step)
+	return syncDirs(root, path.Dir(o.Name.Path), o.top(), step)
 }
 
 // sweepTargets removes temporaries that a killed process left beside the targets: our own

@@ -11,20 +11,72 @@ import (
 	"assent/store"
 )
 
-// Whatever stands in the place of the journal, it is not taken for nothing, and nothing
-// outside of the roots is written on its word.
-func FuzzJournal(f *testing.F) {
-	w := begin(f)
+// interrupted makes a world in which the change is committed and not yet applied.
+func interrupted(t testing.TB) string {
+	w := begin(t)
 	stop := errors.New("stopped")
-	s := open(f, w, fault(func(at store.Step) error {
+	s := open(t, w, fault(func(at store.Step) error {
 		if at == committed {
 			return stop
 		}
 		return nil
 	}))
-	if _, err := s.Update(f.Context(), change); !errors.Is(err, store.ErrRecovery) {
-		f.Fatal(err)
+	if _, err := s.Update(t.Context(), change); !errors.Is(err, store.ErrRecovery) {
+		t.Fatal(err)
 	}
+	return w
+}
+
+// A journal that the store cannot have written is left for a person to look at.
+func TestMangledJournal(t *testing.T) {
+	w := interrupted(t)
+	real := read(t, w, journalFile)
+	tests := []struct{ name, old, new string }{
+		{"cut off", real, real[:len(real)/2]},
+		{"empty", real, ""},
+		{"of another version", `"version":1`, `"version":2`},
+		{"with a member that is not known", `"version":1`, `"version":1,"more":1`},
+		{"without operations", real, `{"version":1,"ops":[]}`},
+		{"a log outside of the private root", `"root":"private","path":"log/`, `"root":"tree","path":"log/`},
+		{"a log of negative size", `"size":`, `"size":-`},
+		{"bytes from elsewhere", `"staged":"txn/new-2"`, `"staged":"head.json"`},
+		{"a root that is not known", `"root":"tree"`, `"root":"nowhere"`},
+		{"a path out of its root", `"path":"README.md"`, `"path":"../README.md"`},
+		{"other bytes than staged", `"staged":"txn/new-2"`, `"staged":"txn/new-3"`},
+		{"bytes that are not staged", `"staged":"txn/new-2"`, `"staged":"txn/new-9"`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := clone(t, w)
+			if !strings.Contains(real, test.old) {
+				t.Fatalf("the journal has no %s: %s", test.old, real)
+			}
+			write(t, w, journalFile, strings.Replace(real, test.old, test.new, 1))
+			found := read(t, w, journalFile)
+			s := open(t, w)
+			_, rerr := s.Recover(t.Context())
+			_, uerr := s.Update(t.Context(), func(*store.Tx) error { return nil })
+			_, aerr := s.Resolve(t.Context(), store.Apply)
+			_, kerr := s.Resolve(t.Context(), store.Keep)
+			for what, err := range map[string]error{"Recover": rerr, "Update": uerr, "Apply": aerr, "Keep": kerr, "Pending": pending(w)} {
+				if !errors.Is(err, store.ErrRecovery) {
+					t.Errorf("%s: %v, want ErrRecovery", what, err)
+				}
+			}
+			if got := read(t, w, journalFile); got != found {
+				t.Errorf("the journal became %q", got)
+			}
+			if got := read(t, w, path(readme)); got != oldBytes[readme] {
+				t.Errorf("%s became %q", readme, got)
+			}
+		})
+	}
+}
+
+// Whatever stands in the place of the journal, it is not taken for nothing, and nothing
+// outside of the roots is written on its word.
+func FuzzJournal(f *testing.F) {
+	w := interrupted(f)
 	for at, to := range map[string]string{"tree/out": "../beside", "tree/leaf": "../beside/canary", "private/out": "../beside"} {
 		if err := os.Symlink(to, filepath.Join(w, filepath.FromSlash(at))); err != nil {
 			f.Skip(err)

@@ -142,7 +142,7 @@ func TestAppendNeedsTheEndOfTheLog(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), log) {
+			if err == nil || !strings.Contains(err.Error(), log) || errors.Is(err, store.ErrStale) { // no next try would help
 				t.Errorf("Append to a log that was made %s: %v", name, err)
 			}
 			if d := diff(look(t, at), found); d != "" {
@@ -241,52 +241,81 @@ func TestUnwritableLogs(t *testing.T) {
 
 // A log goes on in a new segment at 64 MiB, and its chain with it.
 func TestSegments(t *testing.T) {
-	w := empty(t)
-	update(t, w, func(tx *store.Tx) error {
-		_, err := tx.Append("big", map[string]any{"what": "first"})
-		return err
-	})
-	// A segment that is full but for one line, with the head to it.
-	var b strings.Builder
-	b.WriteString(read(t, w, "private/big-0001.jsonl"))
-	last, n := store.DigestOf([]byte(b.String())), 1
-	pad := strings.Repeat("x", 65_000)
-	for b.Len() < 64<<20-65_300 {
-		n++
-		line := fmt.Sprintf("{\"prev\":%q,\"seq\":%d,\"what\":%q}\n", last, n, pad)
-		last = store.DigestOf([]byte(line))
-		b.WriteString(line)
-	}
-	write(t, w, "private/big-0001.jsonl", b.String())
-	write(t, w, "private/head.json", fmt.Sprintf(`{"generation":1,"logs":{"big":{"segment":1,"size":%d,"seq":%d,"last":%q}}}`, b.Len(), n, last))
-
-	add := func(lines int) {
+	const most = 64 << 20
+	add := func(t *testing.T, w string, lines int) {
 		t.Helper()
 		update(t, w, func(tx *store.Tx) error {
 			for range lines {
-				if _, err := tx.Append("big", map[string]any{"what": strings.Repeat("y", 30_000)}); err != nil {
+				if _, err := tx.Append("big", map[string]any{"what": "more"}); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	}
-	verify := func(w, problem string) {
+	lines := func(t *testing.T, w string, segment int) int {
 		t.Helper()
-		rep, err := open(t, w).VerifyLog(t.Context(), "big")
-		if err != nil || (problem == "") != (rep.Problem == "") || !strings.Contains(rep.Problem, problem) {
-			t.Errorf("VerifyLog: %+v, %v; want %q", rep, err, problem)
+		return strings.Count(read(t, w, fmt.Sprintf("private/big-%04d.jsonl", segment)), "\n")
+	}
+	// grown makes a world with a log of one line, and a head that gives it another size.
+	grown := func(t *testing.T, size int) string {
+		t.Helper()
+		w := empty(t)
+		add(t, w, 1)
+		h := read(t, w, "private/head.json")
+		old := fmt.Sprintf(`"size":%d`, len(read(t, w, "private/big-0001.jsonl")))
+		if !strings.Contains(h, old) {
+			t.Fatalf("the head has no %s: %s", old, h)
 		}
+		write(t, w, "private/head.json", strings.Replace(h, old, fmt.Sprintf(`"size":%d`, size), 1))
+		return w
 	}
-	add(5) // some of them fit
-	add(1)
-	verify(w, "")
-	first, second := len(read(t, w, "private/big-0001.jsonl")), strings.Count(read(t, w, "private/big-0002.jsonl"), "\n")
-	if first > 64<<20 || first < 64<<20-65_300 || second < 2 || second > 5 || exists(w, "private/big-0003.jsonl") {
-		t.Errorf("the first segment has %d bytes, the second %d lines", first, second)
-	}
-	if err := os.Rename(filepath.Join(w, "private", "big-0001.jsonl"), filepath.Join(w, "beside", "big")); err != nil {
-		t.Fatal(err)
-	}
-	verify(w, "segment 1 is missing")
+
+	t.Run("the chain runs on", func(t *testing.T) {
+		w := grown(t, most)
+		add(t, w, 2)
+		add(t, w, 1)
+		if a, b := lines(t, w, 1), lines(t, w, 2); a != 1 || b != 3 {
+			t.Errorf("the segments have %d and %d lines, want 1 and 3", a, b)
+		}
+		verify := func(problem string) {
+			t.Helper()
+			rep, err := open(t, w).VerifyLog(t.Context(), "big")
+			if err != nil || (problem == "") != (rep.Problem == "") || !strings.Contains(rep.Problem, problem) {
+				t.Errorf("VerifyLog: %+v, %v; want %q", rep, err, problem)
+			}
+		}
+		verify("")
+		for n := 1; n <= 2; n++ {
+			name := filepath.Join(w, "private", fmt.Sprintf("big-%04d.jsonl", n))
+			if err := os.Rename(name, name+".away"); err != nil {
+				t.Fatal(err)
+			}
+			verify(fmt.Sprintf("segment %d is missing", n))
+			if err := os.Rename(name+".away", name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Rename(filepath.Join(w, "private", "big-0002.jsonl"), filepath.Join(w, "private", "big-0001.jsonl")); err != nil {
+			t.Fatal(err)
+		}
+		verify("line 1 does not follow")
+	})
+	t.Run("a line that just fits, and one that does not", func(t *testing.T) {
+		w := empty(t)
+		add(t, w, 1)
+		line := len(read(t, w, "private/big-0001.jsonl")) // that of a one-digit number, as the next ones
+		w = grown(t, most-line)
+		if err := os.Truncate(filepath.Join(w, "private", "big-0001.jsonl"), int64(most-line)); err != nil {
+			t.Fatal(err)
+		}
+		add(t, w, 2)
+		info, err := os.Stat(filepath.Join(w, "private", "big-0001.jsonl"))
+		if err != nil || info.Size() != most {
+			t.Errorf("the first segment has %d bytes, want %d (%v)", info.Size(), most, err)
+		}
+		if n := lines(t, w, 2); n != 1 {
+			t.Errorf("the second segment has %d lines, want 1", n)
+		}
+	})
 }

@@ -51,12 +51,16 @@ func (s *Store) Resolve(ctx context.Context, how Resolution) (Recovery, error) {
 	}
 	defer unlock()
 	r, err := s.describe()
-	if err != nil || !r.Pending {
+	if err != nil {
 		return r, err
 	}
 	j, err := s.readJournal()
 	if err != nil {
 		return r, err
+	}
+	if j == nil {
+		s.sweep()
+		return r, nil
 	}
 	keep := s.o.Third
 	if how == Keep {
@@ -77,7 +81,7 @@ func (s *Store) describe() (Recovery, error) {
 			r.Files = append(r.Files, o.Name.String())
 		}
 		if st, err := s.classify(o); err != nil {
-			return r, err
+			return r, fmt.Errorf("%w (%v)", ErrRecovery, err)
 		} else if st == third {
 			r.Foreign = append(r.Foreign, o.Name.String())
 		}
@@ -106,12 +110,7 @@ func (s *Store) readJournal() (*journal, error) {
 }
 
 // foreign reports an operation that the store never writes into a journal.
-func foreign(o op) bool {
-	if o.IsLog {
-		return o.Name.Root != Private || o.Size < 0 || o.Line == ""
-	}
-	return !strings.HasPrefix(o.Staged, "txn/new-")
-}
+func foreign(o op) bool { return o.IsLog && (o.Name.Root != Private || o.Size < 0) }
 
 // recover rolls a left-over transaction forward, under the lock.
 func (s *Store) recover() (bool, error) {

@@ -62,9 +62,8 @@ func TestThirdValue(t *testing.T) {
 			k := c.at(t, at)
 			t.Run(fmt.Sprintf("%s edited after death at %d %s", n, at.Op, at.At), func(t *testing.T) {
 				t.Parallel()
-				dead := clone(t, old)
-				kill(t, "change", dead, k)
-				w := clone(t, dead)
+				w := clone(t, old)
+				kill(t, "change", w, k)
 				edit(t, w, n, byHand)
 				found := lookWhole(t, w)
 
@@ -209,7 +208,6 @@ func TestAnyEditIsAThirdValue(t *testing.T) {
 func TestEditInTheLastMoment(t *testing.T) {
 	old := begin(t)
 	c := trace(t, old, doChange)
-	kinds := map[string]func(testing.TB, string, store.Name, string){"in place": edit, "by rename": editByRename}
 	for _, n := range []store.Name{readme, page} {
 		op := c.op(t, n)
 		renamed := c.at(t, store.Step{Op: op, At: "renamed"})
@@ -218,48 +216,43 @@ func TestEditInTheLastMoment(t *testing.T) {
 			if at.Op != op && at.At != "committed" && at.At != "applied" && at.At != "journal removed" {
 				continue
 			}
-			for kind, by := range kinds {
-				if kind == "by rename" && n == page {
-					continue // new anyhow
+			t.Run(fmt.Sprintf("%s at %d %d %s", n, k, at.Op, at.At), func(t *testing.T) {
+				t.Parallel()
+				w := clone(t, old)
+				i := -1
+				s := open(t, w, fault(func(store.Step) error {
+					if i++; i == k {
+						edit(t, w, n, byHand)
+					}
+					return nil
+				}))
+				safe := func(when string) {
+					t.Helper()
+					if read(t, w, path(n)) != byHand && !slices.Contains(rescued(t, w), byHand) {
+						t.Errorf("%s the edit is lost: %q, rescue %q", when, read(t, w, path(n)), rescued(t, w))
+					}
 				}
-				t.Run(fmt.Sprintf("%s %s at %d %d %s", n, kind, k, at.Op, at.At), func(t *testing.T) {
-					t.Parallel()
-					w := clone(t, old)
-					i := -1
-					s := open(t, w, fault(func(store.Step) error {
-						if i++; i == k {
-							by(t, w, n, byHand)
-						}
-						return nil
-					}))
-					safe := func(when string) {
-						t.Helper()
-						if read(t, w, path(n)) != byHand && !slices.Contains(rescued(t, w), byHand) {
-							t.Errorf("%s the edit is lost: %q, rescue %q", when, read(t, w, path(n)), rescued(t, w))
-						}
-					}
-					_, err := s.Update(t.Context(), change)
-					safe("after the change")
-					if got := read(t, w, path(n)); got != byHand {
-						t.Errorf("after the change the file is %q, want the edit", got)
-					}
-					switch {
-					case k < renamed && at.At != "exchanged" && !errors.Is(err, store.ErrConflict):
-						t.Errorf("Update: %v, want ErrConflict", err)
-					case k < renamed && read(t, w, path(state)) != oldBytes[state]:
-						t.Errorf("later operations were applied in spite of the conflict")
-					}
-					_, _ = open(t, w).Recover(t.Context())
-					safe("after Recover")
-					if _, err := open(t, w).Resolve(t.Context(), store.Apply); err != nil {
-						t.Error(err)
-					}
-					safe("after Resolve")
-					if err := pending(w); err != nil {
-						t.Error(err)
-					}
-				})
-			}
+				_, err := s.Update(t.Context(), change)
+				safe("after the change")
+				if got := read(t, w, path(n)); got != byHand {
+					t.Errorf("after the change the file is %q, want the edit", got)
+				}
+				switch {
+				case k < renamed && at.At != "exchanged" && !errors.Is(err, store.ErrConflict):
+					t.Errorf("Update: %v, want ErrConflict", err)
+				case k < renamed && read(t, w, path(state)) != oldBytes[state]:
+					t.Errorf("later operations were applied in spite of the conflict")
+				}
+				_, _ = open(t, w).Recover(t.Context())
+				safe("after Recover")
+				if _, err := open(t, w).Resolve(t.Context(), store.Apply); err != nil {
+					t.Error(err)
+				}
+				safe("after Resolve")
+				if err := pending(w); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 	}
 }
@@ -296,17 +289,22 @@ func TestEditWithinTheSwap(t *testing.T) {
 		return nil
 	}
 
-	t.Run("goes back", func(t *testing.T) {
-		w, err := run(t, map[store.Step]func(string) error{synced: first})
-		if got := read(t, w, path(readme)); !errors.Is(err, store.ErrConflict) || got != byHand {
-			t.Errorf("%v, the file is %q", err, got)
-		}
-		for name := range look(t, w) {
-			if strings.Contains(name, ".assent-tmp-") {
-				t.Errorf("%s was left behind", name)
+	for kind, by := range map[string]func(testing.TB, string, store.Name, string){"in place": edit, "by rename": editByRename} {
+		t.Run(kind+" goes back", func(t *testing.T) {
+			w, err := run(t, map[store.Step]func(string) error{synced: func(w string) error {
+				by(t, w, readme, byHand)
+				return nil
+			}})
+			if got := read(t, w, path(readme)); !errors.Is(err, store.ErrConflict) || got != byHand {
+				t.Errorf("%v, the file is %q", err, got)
 			}
-		}
-	})
+			for name := range look(t, w) {
+				if strings.Contains(name, ".assent-tmp-") {
+					t.Errorf("%s was left behind", name)
+				}
+			}
+		})
+	}
 	t.Run("is rescued if the process ends before it goes back", func(t *testing.T) {
 		w, err := run(t, map[store.Step]func(string) error{synced: first, swapped: func(string) error { return stop }})
 		if !errors.Is(err, store.ErrRecovery) {
@@ -389,6 +387,55 @@ func TestResolveDecidesOnce(t *testing.T) {
 	}
 }
 
+// Resolve may be interrupted as a change may: the bytes that it puts aside are never on
+// their way alone, and it can be told again.
+func TestResolveInterrupted(t *testing.T) {
+	old := begin(t)
+	c := trace(t, old, doChange)
+	dead := clone(t, old)
+	kill(t, "change", dead, c.from)
+	edit(t, dead, readme, byHand)
+	apply := func(s *store.Store) error {
+		_, err := s.Resolve(t.Context(), store.Apply)
+		return err
+	}
+	broken := errors.New("the disk is on fire")
+	for k := 0; ; k++ {
+		w := clone(t, dead)
+		i := -1
+		err := apply(open(t, w, fault(func(store.Step) error {
+			if i++; i == k {
+				return broken
+			}
+			return nil
+		})))
+		if err == nil {
+			if k < 20 {
+				t.Errorf("Resolve took %d steps", k)
+			}
+			return
+		}
+		if !errors.Is(err, store.ErrRecovery) || !strings.Contains(err.Error(), broken.Error()) {
+			t.Errorf("step %d: %v", k, err)
+		}
+		for _, when := range []string{"after the failure", "after Resolve"} {
+			if read(t, w, path(readme)) != byHand && !slices.Contains(rescued(t, w), byHand) {
+				t.Errorf("step %d: %s the edit is lost", k, when)
+			}
+			if err := apply(open(t, w)); err != nil {
+				t.Errorf("step %d: %v", k, err)
+			}
+		}
+		if got, want := read(t, w, path(readme)), newBytes[readme]; got != want {
+			t.Errorf("step %d: the file is %q, want %q", k, got, want)
+		}
+		if err := os.RemoveAll(filepath.Join(w, "private", "rescue")); err != nil {
+			t.Fatal(err)
+		}
+		whole(t, w, look(t, c.end), 2)
+	}
+}
+
 // Several targets may share a directory: what was left there of one of them is no edit.
 func TestOurOwnBytesAreNotRescued(t *testing.T) {
 	w := begin(t)
@@ -431,25 +478,31 @@ func TestOurOwnBytesAreNotRescued(t *testing.T) {
 func TestForeignLogTail(t *testing.T) {
 	old := begin(t)
 	c := trace(t, old, doChange)
-	w := clone(t, old)
-	kill(t, "change", w, c.from)
-	name := "private/" + log + "-0001.jsonl"
-	write(t, w, name, read(t, w, name)+"{}\n")
-	found := lookWhole(t, w)
-	if _, err := open(t, w).Recover(t.Context()); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("Recover: %v, want ErrConflict", err)
-	}
-	if _, err := open(t, w).Resolve(t.Context(), store.Apply); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("Apply: %v, want ErrConflict", err)
-	}
-	if d := diff(lookWhole(t, w), found); d != "" {
-		t.Errorf("something changed in spite of the conflict:%s", d)
-	}
-	rec, err := open(t, w).Resolve(t.Context(), store.Keep)
-	if err != nil || !slices.Equal(rec.Foreign, []string{"assent/" + log + "-0001.jsonl"}) {
-		t.Fatalf("Keep: %+v, %v", rec, err)
-	}
-	if rep, err := open(t, w).VerifyLog(t.Context(), log); err != nil || rep.Problem == "" {
-		t.Errorf("VerifyLog: %+v, %v; want a problem", rep, err)
+	for _, at := range []store.Step{committed, {Op: 0, At: "half"}, {Op: 0, At: "synced"}} {
+		t.Run("after death at "+at.At, func(t *testing.T) {
+			w := clone(t, old)
+			kill(t, "change", w, c.at(t, at))
+			write(t, w, segment1, read(t, w, segment1)+"{}\n")
+			found := lookWhole(t, w)
+			if _, err := open(t, w).Recover(t.Context()); !errors.Is(err, store.ErrConflict) {
+				t.Errorf("Recover: %v, want ErrConflict", err)
+			}
+			if _, err := open(t, w).Resolve(t.Context(), store.Apply); !errors.Is(err, store.ErrConflict) {
+				t.Errorf("Apply: %v, want ErrConflict", err)
+			}
+			if d := diff(lookWhole(t, w), found); d != "" {
+				t.Errorf("something changed in spite of the conflict:%s", d)
+			}
+			rec, err := open(t, w).Resolve(t.Context(), store.Keep)
+			if err != nil || !slices.Equal(rec.Foreign, []string{"assent/" + log + "-0001.jsonl"}) {
+				t.Fatalf("Keep: %+v, %v", rec, err)
+			}
+			if got, want := look(t, w)[segment1], found[segment1]; got != want {
+				t.Errorf("the log became %q, want %q", got, want)
+			}
+			if rep, err := open(t, w).VerifyLog(t.Context(), log); err != nil || rep.Problem == "" {
+				t.Errorf("VerifyLog: %+v, %v; want a problem", rep, err)
+			}
+		})
 	}
 }

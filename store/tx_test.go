@@ -130,6 +130,9 @@ func TestStale(t *testing.T) {
 		{"another digest", put(readme, other)},
 		{"no file expected", put(readme, "")},
 		{"a file expected", put(none, other)},
+		{"another digest, though the bytes are there already", func(tx *store.Tx) error {
+			return tx.Put(store.View, readme, []byte(oldBytes[readme]), other)
+		}},
 		{"edited after Put", func(tx *store.Tx) error {
 			err := put(readme, want(readme))(tx)
 			edit(t, w, readme, byHand)

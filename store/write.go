@@ -17,8 +17,9 @@ const tmpPrefix = ".assent-tmp-"
 var errThird = errors.New("the file holds neither its old nor its new content")
 
 // replace writes a file as one step: a temporary beside it, synced and read back, swapped
-// in, the directory synced, read back. The target must still hold before.
-func (s *Store) replace(n Name, data []byte, mode fs.FileMode, before Digest, step func(at string) error) error {
+// in, the directory synced, read back. The target must still hold what it held before.
+func (s *Store) replace(o op, data []byte, step func(at string) error) error {
+	n := o.Name
 	root, err := s.root(n)
 	if err != nil {
 		return err
@@ -28,12 +29,13 @@ func (s *Store) replace(n Name, data []byte, mode fs.FileMode, before Digest, st
 	if err != nil {
 		return err
 	}
-	if old.Digest != before {
+	if old.Digest != o.Before {
 		return errThird
 	}
 	if err := root.MkdirAll(dir, s.dirMode(n)); err != nil {
 		return err
 	}
+	mode := fileMode(n)
 	if old.Digest != "" {
 		mode = old.Mode.Perm()
 	}
@@ -42,17 +44,13 @@ func (s *Store) replace(n Name, data []byte, mode fs.FileMode, before Digest, st
 		root.Remove(tmp)
 		return err
 	}
-	if err := s.swap(root, n, tmp, data, before, step); err != nil {
+	if err := s.swap(root, n, tmp, data, o.Before, step); err != nil {
 		return err
 	}
 	if err := step("renamed"); err != nil {
 		return err
 	}
-	top := dir
-	if before == "" {
-		top = "." // the directories may be as new as the file
-	}
-	if err := syncDirs(root, dir, top, step); err != nil {
+	if err := syncDirs(root, dir, o.top(), step); err != nil {
 		return err
 	}
 	if got, err := s.read(n); err != nil || got.Digest != DigestOf(data) {
