@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"assent/finding"
 	"assent/markdown"
@@ -94,25 +96,26 @@ func (a Archiver) Newest() (*Manifest, error) {
 		return nil, err
 	}
 	var newest *Manifest
+	var last string // its stamp
 	var at time.Time
 	for _, e := range slices.Backward(entries) {
 		stamp, _, _ := strings.Cut(e.Name(), "-")
 		if !e.IsDir() || !isStamp(stamp) {
 			continue
 		}
-		if newest != nil && !strings.HasPrefix(path.Base(newest.Archive), stamp) {
+		if newest != nil && stamp != last {
 			break // names sort by their stamps; within one second the later directory counts
 		}
 		info, err := e.Info()
 		if err != nil {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(a.dir(), e.Name(), "MANIFEST.md"))
+		data, err := readPlain(os.DirFS(filepath.Join(a.dir(), e.Name())), "MANIFEST.md")
 		if err != nil {
 			continue
 		}
 		if m, err := ParseManifest(data); err == nil && (newest == nil || info.ModTime().After(at)) {
-			newest, at = m, info.ModTime()
+			newest, last, at = m, stamp, info.ModTime()
 		}
 	}
 	return newest, nil
@@ -197,26 +200,56 @@ func (a Archiver) prepare() error {
 		}
 		return os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o644)
 	}
-	left, _ := filepath.Glob(filepath.Join(dir, ".tmp-*"))
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
 	for _, l := range left {
-		if info, err := os.Lstat(l); err == nil && a.Now.Sub(info.ModTime()) > time.Hour {
-			_ = os.RemoveAll(l)
+		if info, err := l.Info(); err == nil && strings.HasPrefix(l.Name(), ".tmp-") && a.Now.Sub(info.ModTime()) > time.Hour {
+			_ = os.RemoveAll(filepath.Join(dir, l.Name()))
 		}
 	}
 	return nil
 }
 
-// exists reports whether the archive directory is there. What is there instead, a link or
-// a file, is an error.
+// readPlain reads a regular file of an archive, not larger than any file of a base. No link
+// on the way to it is followed.
+func readPlain(archive fs.FS, name string) ([]byte, error) {
+	var at string
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		at = path.Join(at, part)
+		info, err := fs.Lstat(archive, at)
+		switch {
+		case err != nil:
+			return nil, err
+		case i < len(parts)-1 && !info.IsDir(), i == len(parts)-1 && !info.Mode().IsRegular():
+			return nil, errors.New("is no regular file")
+		case info.Mode().IsRegular() && info.Size() > maxIndex:
+			return nil, errors.New("is larger than any file of a base")
+		}
+	}
+	return fs.ReadFile(archive, name)
+}
+
+// exists reports whether the archive directory is there. What is there instead, or above
+// it, a link or a file, is an error: nothing is written outside of the worktree.
 func (a Archiver) exists() (bool, error) {
-	info, err := os.Lstat(a.dir())
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	name := ""
+	for part := range strings.SplitSeq(path.Join(a.Root, a.Dir), "/") {
+		name = path.Join(name, part)
+		info, err := os.Lstat(filepath.Join(a.Top, filepath.FromSlash(name)))
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is no directory", name)
+		}
+		if err != nil {
+			return false, err
+		}
 	}
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no directory", path.Join(a.Root, a.Dir))
-	}
-	return err == nil, err
+	return true, nil
 }
 
 func writeAll(dir string, files map[string][]byte) error {
@@ -249,9 +282,25 @@ func (m Manifest) Markdown() []byte {
 	}
 	b.WriteString("\n| file | size | sha256 |\n| --- | --- | --- |\n")
 	for _, f := range m.Files {
-		fmt.Fprintf(&b, "| %s | %d | %s |\n", markdown.Cell(f.Name), f.Size, f.SHA256)
+		fmt.Fprintf(&b, "| %s | %d | %s |\n", markdown.Cell(escapeName(f.Name)), f.Size, f.SHA256)
 	}
 	return []byte(b.String())
+}
+
+// escapeName is a file name for a cell, which holds no blanks as they are: these, other
+// white space, control characters and "%" are percent-encoded.
+func escapeName(name string) string {
+	var out strings.Builder
+	for _, r := range name {
+		if r != '%' && !unicode.IsSpace(r) && !unicode.IsControl(r) {
+			out.WriteRune(r)
+			continue
+		}
+		for _, c := range []byte(string(r)) {
+			fmt.Fprintf(&out, "%%%02X", c)
+		}
+	}
+	return out.String()
 }
 
 type manifestField struct {
@@ -293,14 +342,18 @@ func ParseManifest(data []byte) (*Manifest, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the size of %s: %w", r.Cells[0].Text, err)
 		}
-		m.Files = append(m.Files, ArchivedFile{r.Cells[0].Text, size, r.Cells[2].Text})
+		name, err := url.PathUnescape(r.Cells[0].Text)
+		if err != nil {
+			return nil, err
+		}
+		m.Files = append(m.Files, ArchivedFile{name, size, r.Cells[2].Text})
 	}
 	return m, nil
 }
 
 // VerifyArchive recomputes every hash of one archive and returns what does not hold.
 func VerifyArchive(archive fs.FS) []string {
-	data, err := fs.ReadFile(archive, "MANIFEST.md")
+	data, err := readPlain(archive, "MANIFEST.md")
 	if err != nil {
 		return []string{"MANIFEST.md: " + err.Error()}
 	}
@@ -312,7 +365,7 @@ func VerifyArchive(archive fs.FS) []string {
 	listed := map[string]bool{"MANIFEST.md": true}
 	for _, f := range m.Files {
 		listed[f.Name] = true
-		data, err := fs.ReadFile(archive, f.Name)
+		data, err := readPlain(archive, f.Name)
 		sum := sha256.Sum256(data)
 		switch {
 		case err != nil:

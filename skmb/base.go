@@ -34,6 +34,7 @@ type Base struct {
 	numbers          map[string][]string // number -> ids that end in it, for short references
 	byID             map[string]*Record
 	byPath           map[string]*Record
+	byFolded         map[string]*Record // by path with white space collapsed, where only one file has it
 }
 
 // IndexPath and DecisionsDir name the pair that makes a base.
@@ -45,7 +46,7 @@ func DecisionsDir(root string) string { return path.Join(root, "decisions") }
 // that the tree itself gave no answer.
 func Load(tree finding.Tree, root string) (*Base, error) {
 	b := &Base{Root: root, links: map[string]bool{}, known: map[string]bool{}, numbers: map[string][]string{},
-		byID: map[string]*Record{}, byPath: map[string]*Record{}}
+		byID: map[string]*Record{}, byPath: map[string]*Record{}, byFolded: map[string]*Record{}}
 	if ok, err := b.rootKind(tree); !ok || err != nil {
 		if len(b.problems) > 0 {
 			return b, err
@@ -63,6 +64,15 @@ func Load(tree finding.Tree, root string) (*Base, error) {
 	}
 	for _, r := range b.Records {
 		b.byPath[r.Path] = r
+		if folded := strings.Join(strings.Fields(r.Path), " "); folded != r.Path || strings.ContainsAny(folded, `\:`) {
+			if _, twice := b.byFolded[folded]; twice {
+				r = nil // two files that no cell can tell apart: neither is named
+			}
+			b.byFolded[folded] = r
+		}
+		if r == nil {
+			continue
+		}
 		if r.ID != "" {
 			b.know(r.ID)
 			if b.byID[r.ID] == nil {
@@ -76,6 +86,9 @@ func Load(tree finding.Tree, root string) (*Base, error) {
 				b.know(r.id())
 			}
 		}
+	}
+	for _, ids := range b.numbers {
+		slices.Sort(ids)
 	}
 	return b, nil
 }
@@ -258,6 +271,22 @@ func (b *Base) resolve(ref string) []string {
 		return b.numbers[number]
 	}
 	return nil
+}
+
+// Find is Record for what a person typed, who may leave out all but the number; the error
+// says why there is none.
+func (b *Base) Find(ref string) (*Record, error) {
+	if len(ref) >= 3 && strings.Trim(ref, "0123456789") == "" {
+		ref = "SKMB-" + ref
+	}
+	switch ids := b.resolve(ref); {
+	case len(ids) > 1:
+		return nil, &InputError{fmt.Sprintf("%s may mean %s", ref, anyOf(ids)), "write the id in full"}
+	case len(ids) == 0 || b.byID[ids[0]] == nil:
+		return nil, &InputError{fmt.Sprintf("there is no record %s", ref), "skmb list"}
+	default:
+		return b.byID[ids[0]], nil
+	}
 }
 
 // Record returns the record of an id, or of a short reference that only one record

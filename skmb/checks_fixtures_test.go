@@ -389,6 +389,7 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 			{"the file cell leaves the base by ..", []change{swap(indexFile, "decisions/003-restart.md", "../../etc/passwd")}},
 			{"the file cell comes back by ..", []change{swap(indexFile, "decisions/003-restart.md", "../isme/decisions/003-restart.md")}},
 			{"the file cell is absolute", []change{swap(indexFile, "decisions/003-restart.md", "/etc/passwd")}},
+			{"the file cell is absolute, as if the base were the root", []change{swap(indexFile, "decisions/003-restart.md", "/decisions/003-restart.md")}},
 			{"the file cell is a drive", []change{swap(indexFile, "decisions/003-restart.md", `C:\\decisions\\003-restart.md`)}},
 			{"the file cell is an address", []change{swap(indexFile, "decisions/003-restart.md", "[file](https://example.org/003.md)")}},
 			{"the file cell names nothing", []change{swap(indexFile, "decisions/003-restart.md", "decisions/003-restarted.md")}},
@@ -399,6 +400,8 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 		passes: []fixture{
 			{"the file cell is a link", []change{swap(indexFile, "decisions/003-restart.md", "[restart](decisions/003-restart.md)")}},
 			{"the file cell begins with ./", []change{swap(indexFile, "decisions/003-restart.md", "`./decisions/003-restart.md`")}},
+			{"the name of the file has white space that no cell can hold", []change{gone(restart), put(root+"/decisions/003  restart\u00a0.md", plain[restart]), swap(indexFile, "decisions/003-restart.md", "decisions/003 restart .md")}},
+			{"the name of the file has a colon and a backslash", []change{gone(restart), put(root+"/decisions/003: restart\\.md", plain[restart]), swap(indexFile, "decisions/003-restart.md", `decisions/003: restart\\.md`)}},
 			{"an open row has the file pending", []change{swap(indexFile, "the billing adapter | - |", "the billing adapter | pending |")}},
 		},
 	},

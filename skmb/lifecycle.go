@@ -19,6 +19,9 @@ const (
 	Superseded         Status = "superseded"
 )
 
+// Statuses are all of them, in the order of a record's life.
+var Statuses = []Status{Open, Proposed, Accepted, StatisticalDefault, Rejected, Withdrawn, Superseded}
+
 // Event is what somebody does with a record.
 type Event string
 

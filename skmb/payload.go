@@ -73,11 +73,19 @@ func payloadRules(b *Base, p *boundary.Payload[DecisionPayload]) {
 		pointer := fmt.Sprintf("/supersedes/%d/id", i)
 		switch ids := b.resolve(s.ID); {
 		case len(ids) == 0:
-			p.Violate("boundary/ref-unknown", pointer, strings.TrimSpace("known: "+strings.Join(b.newest(3), ", ")), "%q is no record of the base", s.ID)
+			p.Violate("boundary/ref-unknown", pointer, b.knownHint(), "%q is no record of the base", s.ID)
 		case len(ids) > 1:
-			p.Violate("boundary/ref-ambiguous", pointer, "write the id in full", "%q may mean %s", s.ID, strings.Join(ids, " or "))
+			p.Violate("boundary/ref-ambiguous", pointer, "write the id in full", "%q may mean %s", s.ID, anyOf(ids))
 		}
 	}
+}
+
+// knownHint names the last records, if there are any.
+func (b *Base) knownHint() string {
+	if ids := b.newest(3); len(ids) > 0 {
+		return "the last ones are " + strings.Join(ids, ", ")
+	}
+	return ""
 }
 
 // newest returns the ids of the last records, for a hint.

@@ -46,6 +46,8 @@ type Record struct {
 	UnknownWord []string // in the patterns field
 	Paths       []string
 
+	replaces []Reference // what supersedes found
+
 	doc      *markdown.Document
 	head     markdown.Span // the field block: from the title to the first section
 	title    markdown.Span
@@ -126,6 +128,7 @@ func parseRecord(name string, data []byte) (*Record, *problem) {
 	f := r.fields["patterns"]
 	r.Patterns, r.UnknownWord = parsePatterns(append([]string{f.value}, f.items...)...)
 	r.Paths = listValue(r.fields["paths"])
+	r.replaces = r.readSupersedes()
 	return r, nil
 }
 
@@ -183,9 +186,9 @@ func (r *Record) readFrontMatter(front markdown.Span) (off int, err error) {
 		key, value := fieldKey(m.Content[i].Value), m.Content[i+1]
 		end := front.End
 		if i+2 < len(m.Content) {
-			end = lineOffset(r.doc.Source(), front.Start, m.Content[i+2].Line)
+			end = nodeOffset(r.doc.Source(), front.Start, m.Content[i+2])
 		}
-		f := field{front: true, span: markdown.Span{Start: lineOffset(r.doc.Source(), front.Start, value.Line) + value.Column - 1, End: end}}
+		f := field{front: true, span: valueSpan(r.doc.Source(), front.Start, end, m.Content[i], value)}
 		switch value.Kind {
 		case yaml.ScalarNode:
 			f.value = strings.Join(strings.Fields(value.Value), " ")
@@ -202,22 +205,70 @@ func (r *Record) readFrontMatter(front markdown.Span) (off int, err error) {
 	return 0, nil
 }
 
-// lineOffset is where the n-th line (1-based) from an offset begins.
-func lineOffset(src []byte, from, n int) int {
-	for ; n > 1; n-- {
+// nodeOffset is where a YAML node begins that was read from an offset on. YAML counts
+// lines from 1 and columns in runes.
+func nodeOffset(src []byte, from int, n *yaml.Node) int {
+	for range n.Line - 1 {
 		i := bytes.IndexByte(src[from:], '\n')
 		if i < 0 {
 			return len(src)
 		}
 		from += i + 1
 	}
+	for range n.Column - 1 {
+		_, size := utf8.DecodeRune(src[from:])
+		from += size
+	}
 	return from
 }
 
+// valueSpan is the text of a value, which ends before limit: comments and blanks behind
+// it are no part of it. The reader of YAML says only where a value begins; whoever changes
+// one must look at the result.
+func valueSpan(src []byte, from, limit int, key, value *yaml.Node) markdown.Span {
+	start := nodeOffset(src, from, value)
+	if value.Kind == yaml.ScalarNode && value.Value == "" && value.Style == 0 { // nothing behind the colon
+		start = nodeOffset(src, from, key)
+		start += bytes.IndexByte(src[start:], ':') + 1
+		return markdown.Span{Start: start, End: start}
+	}
+	end := max(start, min(limit, len(src)))
+	text := src[start:end]
+	switch {
+	case value.Kind == yaml.ScalarNode && value.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
+		for i := 1; i < len(text); i++ {
+			if text[i] == '\\' && text[0] == '"' || text[i] == '\'' && text[0] == '\'' && i+1 < len(text) && text[i+1] == '\'' {
+				i++
+			} else if text[i] == text[0] {
+				text = text[:i+1]
+			}
+		}
+	case value.Kind == yaml.ScalarNode && value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0:
+		if i := plainEnd.FindIndex(text); i != nil {
+			text = text[:i[0]]
+		}
+	default:
+		for {
+			text = bytes.TrimRight(text, " \t\r\n")
+			i := bytes.LastIndexByte(text, '\n') + 1
+			if i == 0 || text[i] != '#' {
+				break
+			}
+			text = text[:i]
+		}
+	}
+	return markdown.Span{Start: start, End: start + len(bytes.TrimRight(text, " \t\r\n"))}
+}
+
+// plainEnd is the comment that ends a plain scalar.
+var plainEnd = regexp.MustCompile(`[ \t\n]#`)
+
 // fieldKey is a key in its one spelling: lower case, blanks and dashes as underscores.
 func fieldKey(s string) string {
-	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(strings.TrimSpace(s)))
+	return separators.Replace(strings.ToLower(strings.TrimSpace(s)))
 }
+
+var separators = strings.NewReplacer(" ", "_", "-", "_")
 
 // value returns the text of a field, a nested list joined by commas, "" without it.
 func (r *Record) value(key string) string {
@@ -269,14 +320,20 @@ func (r *Record) at(key string) finding.Pos {
 }
 
 // supersedes returns what the record says it replaces, from the field and the section,
-// each once. Items of a nested list are lines of their own: one may be partial.
-func (r *Record) supersedes() []Reference {
+// each once.
+func (r *Record) supersedes() []Reference { return r.replaces }
+
+// readSupersedes finds them. Items of a nested list are lines of their own: one of them
+// may be partial.
+func (r *Record) readSupersedes() []Reference {
 	f := r.fields["supersedes"]
 	var out []Reference
+	seen := map[Reference]bool{}
 	for _, ref := range References(f.value + "\n" + strings.Join(f.items, "\n") + "\n" + r.Section("Supersedes")) {
-		if !slices.Contains(out, ref) {
+		if !seen[ref] {
 			out = append(out, ref)
 		}
+		seen[ref] = true
 	}
 	return out
 }

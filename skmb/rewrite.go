@@ -2,6 +2,7 @@ package skmb
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,6 +36,8 @@ func IndexRewrite(tree finding.Tree, root string) (before, after []byte, err err
 // rewriteIndex makes the rows of the three tables anew. A row that is right keeps its
 // bytes; in one that is not only the wrong cells change; a row without a file, or whose
 // shape is not known, stays where its id belongs. Every byte outside of the rows is kept.
+// Lines of a table that are no rows, such as conflict markers, cannot be sorted: they are
+// refused.
 func (d *draft) rewriteIndex() error {
 	for _, kind := range []table{decisions, defaults, opens} {
 		if err := d.rewriteTable(kind); err != nil {
@@ -72,14 +75,25 @@ func (d *draft) rewriteTable(kind table) error {
 		}
 		src, t = x.doc.Source(), x.tables[kind]
 	}
+	if err := t.keyed(kind); err != nil && len(want) > 0 {
+		return err
+	}
 	var lines []line
+	missing := maps.Clone(want)
 	for _, r := range t.rows {
-		rec := want[r.id()]
 		text := string(r.line.In(src))
-		if rec != nil && r.wellShaped() {
-			delete(want, r.id())
-			text = rewriteRow(src, r, rec)
-		} else if known := d.base.byID[r.id()]; kind == defaults && rec == nil && known != nil && known.fields != nil {
+		known := d.base.byID[r.id()]
+		switch {
+		case !r.wellShaped() && !ValidID(r.id()): // a conflict marker or prose: its place is all that it has
+			return misshapenRow(r, "a row without an id")
+		case !r.wellShaped(): // it is somebody's row, whatever it says
+			for _, c := range r.cells {
+				delete(missing, c.Text)
+			}
+		case want[r.id()] != nil:
+			delete(missing, r.id())
+			text = rewriteRow(src, r, want[r.id()])
+		case kind == defaults && known != nil && known.fields != nil:
 			continue // a default no longer
 		}
 		if !strings.HasSuffix(text, "\n") {
@@ -88,7 +102,7 @@ func (d *draft) rewriteTable(kind table) error {
 		lines = append(lines, line{r.id(), text})
 	}
 	header := string(t.table.Header.Line.In(src))
-	for _, rec := range want {
+	for _, rec := range missing {
 		values := rowValues(d.root, rec)
 		if kind == defaults {
 			values = defaultValues(d.root, rec)
@@ -127,11 +141,8 @@ func belongs(kind table, r *Record) bool {
 // rewriteRow is the row's own text with the cells changed that the file decides.
 func rewriteRow(src []byte, r row, rec *Record) string {
 	changes := rowChanges(r, rec)
-	if r.kind == defaults {
-		changes = cells{}
-		if by := rec.value("review_by"); r.text("review_by") != by {
-			changes["review_by"] = by
-		}
+	if by := rec.value("review_by"); r.kind == defaults && r.text("review_by") != by {
+		changes["review_by"] = by
 	}
 	text := string(r.line.In(src))
 	var edits []markdown.Edit

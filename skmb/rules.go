@@ -124,6 +124,9 @@ func duplicateID(v *view) {
 // rowFile finds the decision file that a row names. why says what is wrong with the name.
 func (b *Base) rowFile(r row) (rec *Record, why string) {
 	name := r.file()
+	if rec := b.named(name); rec != nil {
+		return rec, ""
+	}
 	switch {
 	case name == "":
 		return nil, "the file cell is empty"
@@ -134,10 +137,19 @@ func (b *Base) rowFile(r row) (rec *Record, why string) {
 	if b.links[full] {
 		return nil, fmt.Sprintf("%s is a symbolic link", full)
 	}
-	if rec := b.byPath[full]; rec != nil {
-		return rec, ""
-	}
 	return nil, fmt.Sprintf("%s is no decision file of the base", short(full))
+}
+
+// named finds the decision file whose name a cell holds. A cell cannot hold white space as
+// it is, so names are compared with theirs collapsed.
+func (b *Base) named(name string) *Record {
+	if rec := b.byPath[path.Join(b.Root, name)]; rec != nil && !slices.Contains(strings.Split(name, "/"), "..") {
+		return rec
+	}
+	if rec := b.byFolded[b.Root+"/"+name]; rec != nil {
+		return rec
+	}
+	return nil
 }
 
 // fileRows calls fn for each row that should name a decision file.
@@ -461,9 +473,13 @@ func commitUnknown(v *view) error {
 	if err != nil {
 		return err
 	}
+	strange := map[string]bool{}
+	for _, h := range unknown {
+		strange[h] = true
+	}
 	v.base.readable(func(r *Record) {
 		for _, h := range r.commits() {
-			if slices.Contains(unknown, h) {
+			if strange[h] {
 				key := "commit"
 				if _, ok := r.fields["commit"]; !ok {
 					key = "commits"

@@ -74,17 +74,21 @@ func (r *Record) atSupersedes() finding.Pos {
 	return r.at("supersedes")
 }
 
-// supersedeCycle reports each circle once, at its smallest id.
+// shortCircle is the length up to which every circle is reported.
+const shortCircle = 16
+
+// supersedeCycle reports each circle once, at its smallest id. A long circle that shares
+// a record with one that was reported waits until that one is mended: together they could
+// be as long as the base is large, squared.
 func supersedeCycle(v *view) {
 	next := map[string][]string{}
 	for _, e := range v.base.edges(nil, nil) {
-		if !slices.Contains(next[e.from.ID], e.to) {
-			next[e.from.ID] = append(next[e.from.ID], e.to)
-		}
+		next[e.from.ID] = append(next[e.from.ID], e.to)
 	}
 	ids := make([]string, 0, len(next))
 	for id := range next {
 		slices.Sort(next[id])
+		next[id] = slices.Compact(next[id])
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
@@ -95,31 +99,33 @@ func supersedeCycle(v *view) {
 		}
 		// Walk from start with a stack of our own: a chain may be as long as the base.
 		type step struct {
-			id string
-			at int
+			id   string
+			at   int
+			told int // the highest place up to here, from 1, whose record is in a reported circle
 		}
 		stack := []step{{id: start}}
-		on := map[string]bool{start: true}
+		on := map[string]int{start: 1} // places on the stack, from 1
 		for len(stack) > 0 {
 			top := &stack[len(stack)-1]
 			if top.at == len(next[top.id]) {
-				on[top.id], done[top.id] = false, true
+				delete(on, top.id)
+				done[top.id] = true
 				stack = stack[:len(stack)-1]
 				continue
 			}
 			to := next[top.id][top.at]
 			top.at++
-			switch {
-			case on[to]:
-				i := slices.IndexFunc(stack, func(s step) bool { return s.id == to })
+			switch place := on[to]; {
+			case place > 0 && (top.told < place || len(stack)-place < shortCircle):
 				var circle []string
-				for _, s := range stack[i:] {
-					circle = append(circle, s.id)
+				for i := place - 1; i < len(stack); i++ {
+					circle = append(circle, stack[i].id)
+					stack[i].told = i + 1
 				}
 				reportCycle(v, circle)
-			case !done[to]:
-				on[to] = true
-				stack = append(stack, step{id: to})
+			case place == 0 && !done[to]:
+				stack = append(stack, step{id: to, told: top.told})
+				on[to] = len(stack)
 			}
 		}
 	}
@@ -137,6 +143,12 @@ func reportCycle(v *view, circle []string) {
 
 func supersedeOneWay(v *view) {
 	b := v.base
+	knows := map[string]bool{} // "old new", new as it is written
+	b.readable(func(r *Record) {
+		for _, ref := range References(r.value("superseded_by") + "\n" + r.Section("Superseded By")) {
+			knows[r.ID+" "+ref.Text] = true
+		}
+	})
 	names := map[string]bool{} // "new old", whole supersessions
 	for _, e := range b.edges(nil, nil) {
 		names[e.from.ID+" "+e.to] = true
@@ -144,21 +156,21 @@ func supersedeOneWay(v *view) {
 		if e.partial || old == nil || old.fields == nil || (e.from.Status != Accepted && e.from.Status != Superseded) {
 			continue
 		}
-		knows := slices.ContainsFunc(References(old.value("superseded_by")+"\n"+old.Section("Superseded By")), func(ref Reference) bool {
-			return slices.Contains(b.resolve(ref.Text), e.from.ID)
-		})
-		if !knows {
+		short := "SKMB" + e.from.ID[strings.LastIndexByte(e.from.ID, '-'):]
+		if !knows[old.ID+" "+e.from.ID] && !knows[old.ID+" "+short] {
 			v.report(old.Path, old.at("superseded_by"), e.from.ID+" "+old.ID, "skmb supersede "+old.ID+" --by "+e.from.ID,
 				fmt.Sprintf("%s supersedes %s, whose superseded_by does not say so", e.from.ID, old.ID))
 		}
 	}
 	b.readable(func(r *Record) {
 		for _, ref := range References(r.value("superseded_by")) {
-			for _, by := range b.resolve(ref.Text) {
-				if b.byID[by] != nil && !names[by+" "+r.ID] {
-					v.report(r.Path, r.at("superseded_by"), by+" "+r.ID, "skmb supersede "+r.ID+" --by "+by,
-						fmt.Sprintf("%s says that %s supersedes it, but that record does not", r.ID, by))
-				}
+			ids := b.resolve(ref.Text)
+			if len(ids) != 1 {
+				continue // skmb/supersedes-missing or skmb/ambiguous-reference says so
+			}
+			if by := ids[0]; b.byID[by] != nil && !names[by+" "+r.ID] {
+				v.report(r.Path, r.at("superseded_by"), by+" "+r.ID, "skmb supersede "+r.ID+" --by "+by,
+					fmt.Sprintf("%s says that %s supersedes it, but that record does not", r.ID, by))
 			}
 		}
 	})
@@ -206,10 +218,16 @@ func sourceNotAccepted(v *view) {
 
 func ambiguousReference(v *view) {
 	say := func(path string, pos finding.Pos, key, ref string, ids []string) {
-		ids = slices.Sorted(slices.Values(ids))
-		v.report(path, pos, key+" "+ref, "write the id in full", fmt.Sprintf("%s may mean %s", ref, strings.Join(ids, " or ")))
+		v.report(path, pos, key+" "+ref, "write the id in full", fmt.Sprintf("%s may mean %s", ref, anyOf(ids)))
 	}
 	v.base.edges(nil, func(r *Record, ref string, ids []string) { say(r.Path, r.atSupersedes(), r.ID, ref, ids) })
+	v.base.readable(func(r *Record) {
+		for _, ref := range References(r.value("superseded_by")) {
+			if ids := v.base.resolve(ref.Text); len(ids) > 1 {
+				say(r.Path, r.at("superseded_by"), r.ID, ref.Text, ids)
+			}
+		}
+	})
 	v.base.sourced(func(r row, refs []Reference) {
 		for _, ref := range refs {
 			if ids := v.base.resolve(ref.Text); len(ids) > 1 {
@@ -217,6 +235,15 @@ func ambiguousReference(v *view) {
 			}
 		}
 	})
+}
+
+// anyOf names what a short reference may mean. A number may be that of every record, so
+// only some are named.
+func anyOf(ids []string) string {
+	if len(ids) > 4 {
+		return fmt.Sprintf("%s or %d others", strings.Join(ids[:3], " or "), len(ids)-3)
+	}
+	return strings.Join(ids, " or ")
 }
 
 // anyState reports whether a cell stands for no single state.
@@ -235,7 +262,7 @@ func transitionConflict(v *view) {
 		to  string
 	}
 	fold := func(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
-	taken := map[string][]choice{}
+	taken := map[string]choice{} // the first row; a later one is held against it alone, however many there are
 	for _, r := range v.base.Index.rows(transitions) {
 		from, event, to := r.text("from_state"), r.text("event"), r.text("to_state")
 		if !r.wellShaped() || anyState(from) || anyState(to) || event == "" {
@@ -249,13 +276,14 @@ func transitionConflict(v *view) {
 			continue
 		}
 		key := fold(from) + "\x00" + fold(event)
-		for _, other := range taken[key] {
-			if other.to != fold(to) {
-				v.report(v.base.Index.Path, r.at("to_state"), other.row.id()+" "+r.id(), "supersede one of the two decisions",
-					fmt.Sprintf("%s: %s --%s--> %s, but %s in line %d says %s", r.id(), from, event, to, other.row.id(), other.row.at("to_state").Line, other.row.text("to_state")))
-			}
+		other, second := taken[key]
+		switch {
+		case !second:
+			taken[key] = choice{r, fold(to)}
+		case other.to != fold(to):
+			v.report(v.base.Index.Path, r.at("to_state"), other.row.id()+" "+r.id(), "supersede one of the two decisions",
+				fmt.Sprintf("%s: %s --%s--> %s, but %s in line %d says %s", r.id(), from, event, to, other.row.id(), other.row.at("to_state").Line, other.row.text("to_state")))
 		}
-		taken[key] = append(taken[key], choice{r, fold(to)})
 	}
 }
 

@@ -119,7 +119,7 @@ func (w *Writer) verify(ctx context.Context, d *draft, ids []string) error {
 		}
 	}
 	if len(lines) > 0 {
-		return &InputError{"the result would not pass its own checks; nothing was changed:\n" + strings.Join(lines, "\n"), "skmb check"}
+		return &InputError{"the result would not pass its own checks; nothing was changed:\n" + strings.Join(lines, "\n"), "skmb check --worktree shows what is wrong on disk by now"}
 	}
 	return nil
 }
@@ -203,18 +203,19 @@ func (w *Writer) addProposal(d *draft, p DecisionPayload, from string) (string, 
 func (d *draft) nextID(day string) string {
 	prefix := "SKMB-" + day + "-"
 	most := 0
+	count := func(number string) {
+		if n, err := strconv.ParseUint(number, 10, 30); err == nil { // a larger one is nobody's count
+			most = max(most, int(n))
+		}
+	}
 	for id := range d.base.known {
 		if number, ok := strings.CutPrefix(id, prefix); ok {
-			if n, err := strconv.Atoi(number); err == nil {
-				most = max(most, n)
-			}
+			count(number)
 		}
 	}
 	for _, r := range d.base.Records { // a file whose title cannot be read keeps its number too
 		if number, ok := strings.CutPrefix(path.Base(r.Path), day+"-"); ok {
-			if n, err := strconv.Atoi(number[:min(3, len(number))]); err == nil {
-				most = max(most, n)
-			}
+			count(number[:len(number)-len(strings.TrimLeft(number, "0123456789"))])
 		}
 	}
 	return fmt.Sprintf("%s%03d", prefix, most+1)
@@ -352,8 +353,12 @@ func (w *Writer) record(d *draft, r *Record, event Event, said given, by approva
 		a.RecordID = id
 		d.files[approval.Path(id)] = data
 	}
+	status := string(to)
+	if to == r.Status { // approved again: the word and its tail stay
+		status = r.value("status")
+	}
 	values := []struct{ key, value string }{
-		{"status", string(to)}, {"approval_source", source}, {"approval", a.String()}, {"recorded_by", fmt.Sprintf("%s <%s>", by.Name, by.Email)}, {"date", w.today()},
+		{"status", status}, {"approval_source", source}, {"approval", a.String()}, {"recorded_by", fmt.Sprintf("%s <%s>", by.Name, by.Email)}, {"date", w.today()},
 	}
 	if event == EventApprove {
 		values = append(values, struct{ key, value string }{"decided_by", "designer"})
@@ -407,6 +412,8 @@ func (w *Writer) ask(ctx context.Context, a act, refs []string, yes Yes) ([]give
 			}
 		} else if isPlaceholder(yes.Statement) {
 			return nil, &InputError{fmt.Sprintf("%q says nothing that a designer could have said", yes.Statement), `quote what was said: --statement "…"`}
+		} else if yes.Statement != strings.Join(strings.Fields(yes.Statement), " ") {
+			return nil, &InputError{"the statement has blanks at its ends or several in a row, which Markdown would not keep", "write single blanks"}
 		} else if why := boundary.Unsafe(yes.Statement, false); why != "" {
 			return nil, &InputError{"the statement " + why, "write it as one line of plain text"}
 		}
@@ -440,7 +447,7 @@ func next(r *Record, event Event) (Status, error) {
 func (d *draft) supersedeNamed(r *Record, done *Done) error {
 	for _, ref := range r.supersedes() {
 		ids := d.base.resolve(ref.Text)
-		if ref.Partial || len(ids) != 1 {
+		if ref.Partial || len(ids) != 1 || ids[0] == r.ID {
 			continue
 		}
 		old, err := d.record(ids[0])
@@ -537,8 +544,8 @@ func (d *draft) addQuestion(q Question) (string, error) {
 	most := 0
 	for id := range d.base.known {
 		if number, ok := strings.CutPrefix(id, "OPEN-"); ok {
-			if n, err := strconv.Atoi(number); err == nil {
-				most = max(most, n)
+			if n, err := strconv.ParseUint(number, 10, 30); err == nil {
+				most = max(most, int(n))
 			}
 		}
 	}
@@ -613,7 +620,8 @@ func (w *Writer) Supersede(ctx context.Context, oldRef, newRef string, partial b
 	named := slices.ContainsFunc(by.supersedes(), func(r Reference) bool {
 		return slices.Contains(d.base.resolve(r.Text), old.ID) && r.Partial == partial
 	})
-	if named && by.Status == Accepted {
+	approved, recorded := parseApproval(by.value("approval"))
+	if named && by.Status == Accepted && (!recorded || approved.Digest == by.Digest()) {
 		return w.change(ctx, "supersede", func(tx *store.Tx, d *draft, done *Done) error {
 			r, err := d.record(by.ID)
 			if err != nil {
