@@ -3,6 +3,8 @@ package hooks
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -43,6 +45,9 @@ func archiveHead(r *run) error {
 	for _, root := range conf.Skmb.Roots {
 		a := skmb.Archiver{Top: r.repo.Root, Root: root, Dir: conf.Skmb.Archive.Dir, Now: r.Now()}
 		names, err := skmb.ArchiveNames(tree, root)
+		if _, gone := os.Lstat(filepath.Join(r.repo.Root, filepath.FromSlash(root))); gone != nil {
+			continue // not checked out here: nothing is made outside of a sparse checkout
+		}
 		if err != nil || len(names) == 0 {
 			failed = append(failed, err)
 			continue

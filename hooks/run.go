@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 // Call is one run of a hook. Stderr is where Git shows text; a hook prints nothing else.
 type Call struct {
 	Event  string
+	Dir    string // "" inside a hook: the working directory is the top of the worktree
 	Args   []string
 	Env    []string
 	Stderr io.Writer
@@ -84,9 +86,10 @@ func (r *run) steps() (err error) {
 			err = fmt.Errorf("internal error: %v", p)
 		}
 	}()
-	if r.repo, err = repo.OpenHook(r.Env); err != nil {
+	if r.repo, err = r.open(); err != nil {
 		return err
 	}
+	r.repo.Merging = r.Event == "pre-merge-commit"
 	defer r.repo.Close()
 	for _, s := range r.event.Steps {
 		if err := s.run(r); err != nil {
@@ -94,6 +97,17 @@ func (r *run) steps() (err error) {
 		}
 	}
 	return nil
+}
+
+// open takes the stage as Git has set it for a hook. Called by a person, in a directory
+// below the top or with -C, it asks Git where things are.
+func (r *run) open() (*repo.Repo, error) {
+	if r.Dir == "" {
+		if found, err := repo.OpenHook(r.Env); err == nil {
+			return found, nil
+		}
+	}
+	return repo.Open(r.ctx, cmp.Or(r.Dir, "."), r.Env)
 }
 
 func (r *run) print(report finding.Report) {

@@ -191,8 +191,9 @@ func PlanRemoval(ctx context.Context, s *store.Store, r *repo.Repo) (*Uninstalla
 		}
 		rest := behind(data)
 		ours := strings.TrimSuffix(string(data), string(rest))
-		if f.SHA256 != "" && store.DigestOf([]byte(ours)) != f.SHA256 && store.DigestOf(data) != f.SHA256 {
-			u.Left = append(u.Left, f.Path+" was edited: take our lines out by hand, or run assent install first")
+		event, _ := hooks.Find(f.Event)
+		if f.SHA256 != "" && store.DigestOf([]byte(ours)) != f.SHA256 && store.DigestOf(data) != f.SHA256 && !isShim(event, data) {
+			u.Left = append(u.Left, f.Path+" was edited: take our lines out by hand")
 			continue
 		}
 		item := Item{Event: f.Event, Action: Remove, Path: f.Path}

@@ -96,6 +96,7 @@ type Plan struct {
 	top     string // of the worktree, for shorter names
 	MakeDir bool
 	Items   []Item
+	Notes   []string // what a person should know
 }
 
 // Changes reports whether carrying out the plan would change anything.
@@ -116,6 +117,14 @@ func (p *Plan) Lines() []string {
 	return out
 }
 
+// quoteIfNeeded is a path as a word for sh.
+func quoteIfNeeded(path string) string {
+	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:") == "" {
+		return path
+	}
+	return quote(path)
+}
+
 // below is a path as seen from the top of the worktree, if it lies there.
 func below(top, path string) string {
 	if rel, err := filepath.Rel(top, path); err == nil && filepath.IsLocal(rel) {
@@ -128,9 +137,6 @@ func below(top, path string) string {
 // hooks will run, "" to leave it to PATH.
 func Make(ctx context.Context, r *repo.Repo, answer Answer, bin string) (*Plan, error) {
 	p := &Plan{Answer: answer, top: r.Root}
-	if answer == None {
-		return p, nil
-	}
 	if r.Bare() {
 		return nil, &Refused{"a bare repository runs none of these hooks", "install in a clone with a worktree"}
 	}
@@ -139,18 +145,29 @@ func Make(ctx context.Context, r *repo.Repo, answer Answer, bin string) (*Plan, 
 		return nil, err
 	}
 	p.Dir = h.Dir
-	if err := owned(ctx, r, h); err != nil {
+	if err := owned(ctx, r, h); err != nil && answer != None {
 		return nil, err
 	}
 	if info, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
-		p.MakeDir = true
+		p.MakeDir = answer != None
 	} else if err != nil {
 		return nil, err
 	} else if !info.IsDir() {
 		return nil, &Refused{fmt.Sprintf("the hooks directory %s is no directory", p.Dir), "correct core.hooksPath"}
 	}
+	if h.Set && !filepath.IsAbs(h.Value) && !strings.HasPrefix(h.Value, "~") {
+		fix := "git config --local core.hooksPath " + quoteIfNeeded(h.Dir)
+		if others, _ := os.ReadDir(filepath.Join(r.CommonDir, "worktrees")); len(others) > 0 {
+			return nil, &Refused{fmt.Sprintf("core.hooksPath is %q, which each linked worktree looks for in itself: they would not be guarded", h.Value), fix}
+		}
+		p.Notes = append(p.Notes, fmt.Sprintf("core.hooksPath is %q: a linked worktree looks for it in itself and is not guarded; better: %s", h.Value, fix))
+	}
 	for _, e := range hooks.Table {
 		if !answer.wants(e) {
+			data, err := os.ReadFile(filepath.Join(p.Dir, e.Name))
+			if err == nil && isOurs(data) {
+				return nil, &Refused{fmt.Sprintf("the %s hook is installed already, and the answer %s leaves it out", e.Name, answer), "assent uninstall, then assent install --hooks " + string(answer)}
+			}
 			continue
 		}
 		item, err := planFile(p.Dir, e, shim(e, bin))
@@ -180,6 +197,9 @@ func planFile(dir string, e hooks.Event, want []byte) (Item, error) {
 		return item, err
 	}
 	if info.Mode().IsRegular() && isOurs(data) {
+		if !isShim(e, data) {
+			return item, &Refused{fmt.Sprintf("%s is our hook with somebody's edits in it", item.Path), "move the edits behind its last line, where they are kept, or remove the file; then install again"}
+		}
 		item.data = append(slices.Clone(want), behind(data)...)
 		if item.Action = Replace; bytes.Equal(data, item.data) && info.Mode().Perm()&0o100 != 0 {
 			item.Action = Same
@@ -204,10 +224,13 @@ func owned(ctx context.Context, r *repo.Repo, h repo.HooksPath) error {
 	if m := manager(r, h.Dir); m != "" {
 		return &Refused{fmt.Sprintf("%s manages the hooks here (%s); nothing was written", m, h.Dir), "add `assent hook pre-commit` to its configuration"}
 	}
+	if h.Scope == "command" {
+		return &Refused{fmt.Sprintf("core.hooksPath is set by the command line or the environment (%q)", h.Value), "take it out of there, then install again"}
+	}
 	switch h.Scope {
-	case "global", "system", "command":
+	case "global", "system":
 		return &Refused{fmt.Sprintf("core.hooksPath is set for all your repositories (%s, %s); that directory is not written to", h.Scope, h.Origin),
-			"give this clone its own: git config --local core.hooksPath .git/hooks"}
+			"give this clone its own, which turns the other hooks off here: git config --local core.hooksPath " + quoteIfNeeded(filepath.Join(r.CommonDir, "hooks"))}
 	}
 	resolved, err := filepath.EvalSymlinks(h.Dir)
 	if err != nil {

@@ -52,6 +52,21 @@ func isOurs(data []byte) bool {
 	return ok && bytes.HasPrefix(bytes.ReplaceAll(rest, []byte("\r"), nil), []byte("# assent hook v"))
 }
 
+// isShim reports whether a hook file of ours is as it was written, whatever program it
+// runs. Line ends do not count: a file that a checkout or an editor turned to CRLF is
+// repaired by installing again.
+func isShim(e hooks.Event, data []byte) bool {
+	text := strings.ReplaceAll(string(data), "\r\n", "\n")
+	text = strings.TrimSuffix(text, string(behind([]byte(text))))
+	bin := ""
+	if _, rest, ok := strings.Cut(text, "\nif test -x '"); ok {
+		if quoted, _, ok := strings.Cut(rest, "; then\n"); ok {
+			bin = strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), `'\''`, "'")
+		}
+	}
+	return text == string(shim(e, bin))
+}
+
 // behind returns what another tool appended after our last line.
 func behind(data []byte) []byte {
 	if _, after, ok := bytes.Cut(data, []byte(shimEnd)); ok {

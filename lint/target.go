@@ -123,7 +123,7 @@ func OfCommit(r *repo.Repo, info repo.CommitInfo) (t *Target, err error) {
 	for _, p := range info.Parents {
 		tree, err := r.Tree(p + "^{tree}")
 		if err != nil {
-			return nil, err
+			return nil, cut(r, err, info.ID)
 		}
 		t.Parents = append(t.Parents, tree)
 	}
@@ -140,11 +140,11 @@ func Range(ctx context.Context, r *repo.Repo, a, b string) (*Target, error) {
 	t := &Target{Mode: ModeRange, repo: r, Base: a, Head: b}
 	from, err := r.Resolve(ctx, a)
 	if err != nil {
-		return nil, err
+		return nil, cut(r, err, a+".."+b)
 	}
 	to, err := r.Resolve(ctx, b)
 	if err != nil {
-		return nil, err
+		return nil, cut(r, err, a+".."+b)
 	}
 	if t.Commits, err = r.CountCommits(ctx, from, to); err != nil {
 		return nil, err
@@ -176,6 +176,16 @@ func Range(ctx context.Context, r *repo.Repo, a, b string) (*Target, error) {
 	}
 	t.compareConfig(trusted)
 	return t, nil
+}
+
+// cut says of an error in a shallow clone what is really missing.
+func cut(r *repo.Repo, err error, what string) error {
+	var unknown *repo.UnknownRevision
+	var missing *repo.ErrMissingObject
+	if r.Shallow && (errors.As(err, &unknown) || errors.As(err, &missing)) {
+		return &HistoryCut{Range: what}
+	}
+	return err
 }
 
 // HistoryCut is a range whose history a shallow clone does not have.

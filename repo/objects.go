@@ -21,7 +21,7 @@ const MaxBlob = 8 << 20
 type ErrMissingObject struct{ ID string }
 
 func (e *ErrMissingObject) Error() string {
-	return fmt.Sprintf("the object %s is not in this repository", e.ID)
+	return fmt.Sprintf("the object %s is not in this clone, which is partial or damaged: fetch it first", e.ID)
 }
 
 // Code makes a check that meets the error report it under this code.
@@ -109,6 +109,9 @@ func (r *Repo) read(names ...string) ([]object, error) {
 			o.cancel()
 			_ = o.close()
 			r.objects = nil
+			if text := o.stderr.String(); strings.Contains(text, "promisor") || strings.Contains(text, "lazy fetch") {
+				return nil, &ErrMissingObject{names[i]} // a partial clone: Git was not allowed to fetch it
+			}
 			return nil, fmt.Errorf("git cat-file --batch: %w %s", err, o.stderr)
 		}
 	}

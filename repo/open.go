@@ -19,6 +19,7 @@ type Repo struct {
 	GitDir    string // of this worktree, absolute
 	CommonDir string // shared by all worktrees, absolute
 	Shallow   bool   // known after Open only
+	Merging   bool   // the caller is pre-merge-commit: its variables name the commits being merged
 
 	env    []string // of our git commands
 	caller []string // as given, for programs of the user
@@ -26,6 +27,7 @@ type Repo struct {
 	mu      sync.Mutex
 	format  string
 	objects *objects
+	atClose []func() error
 }
 
 // Errors of Open. ErrUnsafe wraps Git's own refusal of a repository of another owner.
@@ -126,11 +128,15 @@ func join(base, path string) string {
 func (r *Repo) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.objects == nil {
-		return nil
+	var err error
+	if r.objects != nil {
+		err = r.objects.close()
+		r.objects = nil
 	}
-	err := r.objects.close()
-	r.objects = nil
+	for _, f := range r.atClose {
+		err = errors.Join(err, f())
+	}
+	r.atClose = nil
 	return err
 }
 

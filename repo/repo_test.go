@@ -89,9 +89,9 @@ func TestEnvironment(t *testing.T) {
 	env := environment([]string{
 		"PATH=/bin", "GIT_DIR=.git", "GIT_INDEX_FILE=/abs/index", "GIT_ICASE_PATHSPECS=1", "GIT_LITERAL_PATHSPECS=0", "GIT_EXTERNAL_DIFF=x",
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=a.b", "GIT_CONFIG_VALUE_0=c", "LC_ALL=de_DE", "GIT_REDIRECT_STDOUT=x",
-	}, "/work/tree")
+	}, "/top/tree")
 	for name, want := range map[string]string{
-		"GIT_DIR": "/work/tree/.git", "GIT_INDEX_FILE": "/abs/index", "GIT_LITERAL_PATHSPECS": "1", "GIT_ICASE_PATHSPECS": "", "GIT_EXTERNAL_DIFF": "",
+		"GIT_DIR": "/top/tree/.git", "GIT_INDEX_FILE": "/abs/index", "GIT_LITERAL_PATHSPECS": "1", "GIT_ICASE_PATHSPECS": "", "GIT_EXTERNAL_DIFF": "",
 		"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_VALUE_0": "c", "LC_ALL": "C", "GIT_REDIRECT_STDOUT": "", "GIT_ALLOW_PROTOCOL": "none", "PATH": "/bin",
 	} {
 		if got := lookup(env, name); got != want {
@@ -378,6 +378,52 @@ func TestNotAncestors(t *testing.T) {
 	slices.Sort(want)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, want %v, %v", got, want, err)
+	}
+}
+
+func TestMergeResult(t *testing.T) {
+	for _, format := range []string{"sha1", "sha256"} {
+		t.Run(format, func(t *testing.T) {
+			s := newSandbox(t, "--object-format="+format)
+			s.write("docs/a.md", "1\n2\n3\n4\n5\n")
+			s.git("add", "-A")
+			s.git("commit", "-qm", "base")
+			s.git("checkout", "-qb", "side")
+			s.write("docs/a.md", "1\n2\n3\n4\nside\n")
+			s.write("docs/side.md", "side\n")
+			s.git("add", "-A")
+			s.git("commit", "-qm", "side")
+			s.git("checkout", "-q", "main")
+			s.write("docs/a.md", "main\n2\n3\n4\n5\n")
+			s.git("commit", "-qam", "main")
+			before := s.git("count-objects", "-v")
+			r := s.open()
+			tree, conflicts, err := r.MergeResult(context.Background(), "main", "side")
+			if err != nil || len(conflicts) > 0 {
+				t.Fatal(conflicts, err)
+			}
+			if b, err := tree.ReadFile("docs/a.md"); err != nil || string(b) != "main\n2\n3\n4\nside\n" {
+				t.Errorf("%q, %v", b, err)
+			}
+			if b, err := tree.ReadFile("docs/side.md"); err != nil || string(b) != "side\n" {
+				t.Errorf("%q, %v", b, err)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+			if after := s.git("count-objects", "-v"); after != before {
+				t.Errorf("the repository gained objects:\n%s\nbefore\n%s", after, before)
+			}
+			s.write("docs/a.md", "other\n2\n3\n4\nmain\n")
+			s.git("commit", "-qam", "conflict")
+			if _, conflicts, err := s.open().MergeResult(context.Background(), "main", "side"); err != nil || !slices.Equal(conflicts, []string{"docs/a.md"}) {
+				t.Errorf("conflicts %q, %v", conflicts, err)
+			}
+			var unknown *UnknownRevision
+			if _, _, err := s.open().MergeResult(context.Background(), "main", "nowhere"); !errors.As(err, &unknown) {
+				t.Errorf("an unknown name gives %v", err)
+			}
+		})
 	}
 }
 

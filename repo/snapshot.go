@@ -50,6 +50,7 @@ type Entry struct {
 	Mode  Mode
 	ID    string
 	Stage int
+	Skip  bool // not checked out; known in Worktree only
 }
 
 // ErrUnmerged is a path with a conflict: there is no one content to judge.
@@ -81,6 +82,7 @@ type node struct {
 	id       string
 	at       string // directory on disk, of one whose entries are read from there
 	unmerged bool
+	skip     bool // content comes from the index although the snapshot is of the disk
 	kids     map[string]*node
 	loaded   bool // kids are known
 	fetched  bool // data or err is known
@@ -111,7 +113,7 @@ func fromEntries(r *Repo, entries []Entry, disk string) *Snapshot {
 			dir.kids = map[string]*node{}
 		}
 		name := parts[len(parts)-1]
-		dir.kids[name] = &node{name: name, mode: e.Mode, id: e.ID, unmerged: e.Stage != 0, loaded: true}
+		dir.kids[name] = &node{name: name, mode: e.Mode, id: e.ID, unmerged: e.Stage != 0, skip: e.Skip, loaded: true}
 	}
 	return s
 }
@@ -149,6 +151,21 @@ func Disk(dir string) *Snapshot {
 	return &Snapshot{disk: dir, root: &node{name: ".", mode: ModeTree, at: dir}}
 }
 
+// diskMode is the Git mode of what stands on disk; 0 for what Git does not track.
+func diskMode(m fs.FileMode) Mode {
+	switch {
+	case m&fs.ModeSymlink != 0:
+		return ModeSymlink
+	case m.IsDir():
+		return ModeTree
+	case !m.IsRegular():
+		return 0
+	case m&0o111 != 0:
+		return ModeExec
+	}
+	return ModeFile
+}
+
 func (n *node) readDisk() error {
 	entries, err := os.ReadDir(n.at)
 	if err != nil {
@@ -157,15 +174,13 @@ func (n *node) readDisk() error {
 	n.kids, n.loaded = make(map[string]*node, len(entries)), true
 	for _, e := range entries {
 		k := &node{name: e.Name(), loaded: true}
-		switch t := e.Type(); {
+		switch {
 		case e.Name() == ".git":
 			continue
-		case t.IsDir():
+		case e.IsDir():
 			k.mode, k.at, k.loaded = ModeTree, filepath.Join(n.at, k.name), false
-		case t&fs.ModeSymlink != 0:
-			k.mode = ModeSymlink
-		case t.IsRegular():
-			k.mode = ModeFile
+		default:
+			k.mode = diskMode(e.Type())
 		}
 		n.kids[k.name] = k
 	}
@@ -266,6 +281,14 @@ func (s *Snapshot) fetch(name string, dir *node) error {
 	s.files += len(files)
 	if s.disk != "" {
 		for _, n := range files {
+			if n.skip {
+				got, err := s.repo.read(n.id)
+				if err != nil {
+					return err
+				}
+				n.data, n.err, n.fetched = got[0].data, got[0].err, true
+				continue
+			}
 			n.data, n.err = readDisk(filepath.Join(s.disk, filepath.FromSlash(name), n.name), n)
 			n.fetched = true
 		}

@@ -55,26 +55,75 @@ func (r *Repo) Staged(ctx context.Context, watch ...string) (*Staged, error) {
 // Snapshot is the content of the watched part of the index.
 func (s *Staged) Snapshot() *Snapshot { return fromEntries(s.repo, s.Entries, "") }
 
-// Worktree is the content on disk of the paths that the index has below the watched ones.
+// Worktree is the content on disk below the watched paths: what the index has, and what is
+// neither tracked nor ignored. A tracked file that is not checked out (sparse checkout) is
+// read from the index; a directory that is a link is a link, and nothing behind it is read.
 func (r *Repo) Worktree(ctx context.Context, watch ...string) (*Snapshot, error) {
-	entries, err := r.listIndex(ctx, watch)
+	entries, err := r.listIndex(ctx, watch, "-t")
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e Entry) bool {
-		_, err := os.Lstat(filepath.Join(r.Root, filepath.FromSlash(e.Path)))
-		return errors.Is(err, os.ErrNotExist)
-	})
-	return fromEntries(r, entries, r.Root), nil
+	others, err := r.git(ctx, append([]string{"ls-files", "-o", "--exclude-standard", "-z", "--"}, watch...)...)
+	if err != nil {
+		return nil, err
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(others), "\x00"), "\x00") {
+		if name != "" {
+			entries = append(entries, Entry{Path: name, Mode: ModeFile})
+		}
+	}
+	var found []Entry
+	links := map[string]bool{}
+	for _, e := range entries {
+		if link := r.linkAbove(e.Path); link != "" {
+			if !links[link] {
+				links[link] = true
+				found = append(found, Entry{Path: link, Mode: ModeSymlink})
+			}
+			continue
+		}
+		info, err := os.Lstat(filepath.Join(r.Root, filepath.FromSlash(e.Path)))
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			if e.Skip {
+				found = append(found, e)
+			}
+			continue
+		case err != nil:
+			return nil, err
+		}
+		e.Skip = false
+		if e.Mode != ModeGitlink {
+			e.Mode = diskMode(info.Mode())
+		}
+		found = append(found, e)
+	}
+	return fromEntries(r, found, r.Root), nil
+}
+
+// linkAbove returns the first directory on the way to a path that is no directory on disk.
+func (r *Repo) linkAbove(path string) string {
+	for i := range len(path) {
+		if path[i] != '/' {
+			continue
+		}
+		if info, err := os.Lstat(filepath.Join(r.Root, filepath.FromSlash(path[:i]))); err == nil && !info.IsDir() {
+			return path[:i]
+		}
+	}
+	return ""
 }
 
 // mergeHeads returns the other parents of a commit that concludes a merge. In
 // pre-merge-commit MERGE_HEAD is not written yet; Git names the merged commits in
-// variables GITHEAD_<id>.
+// variables GITHEAD_<id>, which mean nothing anywhere else.
 func (r *Repo) mergeHeads() []string {
 	var out []string
 	if b, err := os.ReadFile(filepath.Join(r.GitDir, "MERGE_HEAD")); err == nil {
 		return strings.Fields(string(b))
+	}
+	if !r.Merging {
+		return nil
 	}
 	for _, kv := range r.caller {
 		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "GITHEAD_") {
@@ -166,8 +215,8 @@ func parseRawDiff(in io.Reader) ([]Change, error) {
 
 // listIndex lists the index below the watched paths. The paths match in any letter case,
 // so that a base under another spelling is seen.
-func (r *Repo) listIndex(ctx context.Context, watch []string) ([]Entry, error) {
-	args := append([]string{"ls-files", "-s", "-z", "--"}, watch...)
+func (r *Repo) listIndex(ctx context.Context, watch []string, flags ...string) ([]Entry, error) {
+	args := append(append(append([]string{"ls-files", "-s", "-z"}, flags...), "--"), watch...)
 	c := r.command(args...)
 	c.Env = append(slices.DeleteFunc(slices.Clone(c.Env), func(kv string) bool { return strings.HasPrefix(kv, "GIT_LITERAL_PATHSPECS=") }),
 		"GIT_NOGLOB_PATHSPECS=1", "GIT_ICASE_PATHSPECS=1")
@@ -180,7 +229,8 @@ func (r *Repo) listIndex(ctx context.Context, watch []string) ([]Entry, error) {
 	return entries, err
 }
 
-// parseLsFiles reads `ls-files -s -z`: "<mode> <id> <stage>" TAB path NUL.
+// parseLsFiles reads `ls-files -s -z`: "<mode> <id> <stage>" TAB path NUL; with -t each has
+// a letter and a blank before it, S for a path that is not checked out.
 func parseLsFiles(in io.Reader) ([]Entry, error) {
 	var out []Entry
 	b := bufio.NewReaderSize(in, 64<<10)
@@ -194,6 +244,11 @@ func parseLsFiles(in io.Reader) ([]Entry, error) {
 		}
 		head, path, ok := strings.Cut(line, "\t")
 		f := strings.Split(head, " ")
+		skip := false
+		if len(f) == 4 && len(f[0]) == 1 {
+			skip = f[0] == "S"
+			f = f[1:]
+		}
 		if !ok || len(f) != 3 || path == "" {
 			return nil, fmt.Errorf("git ls-files answered %q", line)
 		}
@@ -202,7 +257,7 @@ func parseLsFiles(in io.Reader) ([]Entry, error) {
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, fmt.Errorf("git ls-files answered %q", line)
 		}
-		if out = append(out, Entry{path, Mode(mode), f[1], stage}); len(out) > maxEntries {
+		if out = append(out, Entry{path, Mode(mode), f[1], stage, skip}); len(out) > maxEntries {
 			return nil, fmt.Errorf("more than %d paths", maxEntries)
 		}
 	}
@@ -225,8 +280,8 @@ func (s *Staged) dropIntentToAdd() {
 		if e.Stage != 0 || !slices.Contains(emptyBlobs, e.ID) {
 			return false
 		}
-		if slices.ContainsFunc(s.Changes, func(c Change) bool { return c.Path == e.Path }) {
-			return false
+		if i := slices.IndexFunc(s.Changes, func(c Change) bool { return c.Path == e.Path }); i >= 0 {
+			return s.Changes[i].New == "" // it is the deletion that will be committed
 		}
 		for _, p := range s.Parents {
 			t, err := s.repo.Tree(p + "^{tree}")

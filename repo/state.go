@@ -62,6 +62,12 @@ func sameDir(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
+// NotCheckedOut reports whether the index has a path that a sparse checkout leaves out.
+func (r *Repo) NotCheckedOut(ctx context.Context, path string) (bool, error) {
+	out, err := r.git(ctx, "ls-files", "-t", "-z", "--", path)
+	return strings.HasPrefix(string(out), "S "), err
+}
+
 // Tracked reports whether the index has anything at or below a path of the worktree.
 func (r *Repo) Tracked(ctx context.Context, path string) (bool, error) {
 	rel, err := filepath.Rel(r.Root, path)

@@ -142,7 +142,7 @@ func cmdTree(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// replace FILE OLD NEW: replaces each OLD, which must occur. \n, \r, \t, \e and \uXXXX
+// replace FILE OLD NEW: replaces each OLD, which must occur. \n, \r, \t, \e and \uHHHH
 // in both stand for their characters.
 func cmdReplace(ts *testscript.TestScript, neg bool, args []string) {
 	name := ts.MkAbs(args[0])

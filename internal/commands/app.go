@@ -40,7 +40,7 @@ func Main(program func(*Process) *cli.App) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that went away is a failed write, not a death
 	p := &Process{Argv: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: now}
 	if len(p.Argv) > 1 && p.Argv[0] == "hook" && !strings.HasPrefix(p.Argv[1], "-") {
-		return RunHook(p, p.Argv[1], p.Argv[2:]) // every commit takes this way: no command tree is built for it
+		return RunHook(p, "", p.Argv[1], p.Argv[2:]) // every commit takes this way: no command tree is built for it
 	}
 	return p.Run(program(p))
 }
@@ -296,7 +296,15 @@ func (c *call) worktree() (*repo.Repo, error) {
 }
 
 // color reports whether stderr takes colour.
-func (c *call) color() bool { return wantsColor(c.Process) }
+func (c *call) color() bool {
+	switch c.String("color") {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return wantsColor(c.Process)
+}
 
 func wantsColor(p *Process) bool {
 	for _, kv := range p.Env {
@@ -322,6 +330,7 @@ func sortArgs(app *cli.App, args []string) (sorted []string, dir string, err err
 	}
 	commands, flags := app.Commands, app.Flags
 	var path, opts, rest []string
+	var seen []cli.Flag
 	leaf := false
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -340,6 +349,11 @@ func sortArgs(app *cli.App, args []string) (sorted []string, dir string, err err
 		case a == "--json":
 			opts = append(opts, "--format", "json")
 		case strings.HasPrefix(a, "-") && len(a) > 1:
+			if f := findFlag(flags, a); f != nil && slices.Contains(seen, f) {
+				return nil, "", invalid("give it once", "%s is given twice", a)
+			} else if _, many := f.(*cli.StringSliceFlag); f != nil && !many {
+				seen = append(seen, f)
+			}
 			opts = append(opts, a)
 			if takesValue(flags, a) && i+1 < len(args) {
 				i++
@@ -366,18 +380,19 @@ func sortArgs(app *cli.App, args []string) (sorted []string, dir string, err err
 	return sorted, dir, nil
 }
 
+// findFlag returns the flag that a word names, with or without a value behind it.
+func findFlag(flags []cli.Flag, arg string) cli.Flag {
+	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+	if i < 0 {
+		return nil
+	}
+	return flags[i]
+}
+
 func takesValue(flags []cli.Flag, arg string) bool {
-	name := strings.TrimLeft(arg, "-")
-	if strings.Contains(name, "=") {
-		return false
-	}
-	for _, f := range flags {
-		if slices.Contains(f.Names(), name) {
-			d, ok := f.(cli.DocGenerationFlag)
-			return ok && d.TakesValue()
-		}
-	}
-	return false
+	f, ok := findFlag(flags, arg).(cli.DocGenerationFlag)
+	return ok && f.TakesValue() && !strings.Contains(arg, "=")
 }
 
 // Version names the build.

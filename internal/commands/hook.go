@@ -33,15 +33,19 @@ func hookCommand() *cli.Command {
 			if c.NArg() == 0 {
 				return invalid("see `assent hook --list`", "which event?")
 			}
-			return exitWith(RunHook(c.Process, c.Args().First(), c.Args().Tail()))
+			dir := ""
+			if c.dir() != "." {
+				dir = c.dir()
+			}
+			return exitWith(RunHook(c.Process, dir, c.Args().First(), c.Args().Tail()))
 		}),
 	}
 }
 
 // RunHook runs a hook event; it is also called directly, past the command-line library.
-func RunHook(p *Process, event string, args []string) int {
+func RunHook(p *Process, dir, event string, args []string) int {
 	return hooks.Run(background(), hooks.Call{
-		Event: event, Args: args, Env: p.Env, Stderr: p.Stderr, Color: wantsColor(p), Now: p.Now, Build: build(), Tool: "assent " + Version(),
+		Event: event, Dir: dir, Args: args, Env: p.Env, Stderr: p.Stderr, Color: wantsColor(p), Now: p.Now, Build: build(), Tool: "assent " + Version(),
 	})
 }
 

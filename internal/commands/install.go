@@ -58,9 +58,15 @@ func initCommand(program string) *cli.Command {
 				root := conf.Skmb.Roots[0]
 				if c.IsSet("root") {
 					root = filepath.ToSlash(filepath.Clean(c.String("root")))
-					if !contains(conf.Skmb.Roots, root) {
-						return nil, invalid(fmt.Sprintf("write to .assent.yaml first:\nversion: 1\nskmb:\n  roots: [%s]", root), "%s is no root that the gate looks at", root)
+					if !filepath.IsLocal(c.String("root")) || root == "." {
+						return nil, invalid("name a directory below the top of the repository", "%q cannot be a base", c.String("root"))
 					}
+					if !contains(conf.Skmb.Roots, root) {
+						return nil, invalid(fmt.Sprintf("write to .assent.yaml first:\nversion: 1\nskmb:\n  roots: [%s]", strings.Join(append(conf.Skmb.Roots, root), ", ")), "%s is no root that the gate looks at", root)
+					}
+				}
+				if err := c.checkedOut(r, root); err != nil {
+					return nil, err
 				}
 				return skmb.InitFiles(root, conf.Skmb.Archive.Dir), nil
 			})
@@ -140,6 +146,9 @@ func (c *call) printPlan(p *install.Plan) {
 		for _, line := range p.Lines() {
 			c.out("%s", line)
 		}
+	}
+	for _, note := range p.Notes {
+		c.say("note: %s", note)
 	}
 }
 

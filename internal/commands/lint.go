@@ -26,6 +26,7 @@ func modeFlags() []cli.Flag {
 		&cli.StringFlag{Name: "commit", Usage: "one commit, against its parents: `REV`"},
 		&cli.StringFlag{Name: "range", Usage: "what `A..B` brings, judged with A's configuration"},
 		&cli.BoolFlag{Name: "verbose", Usage: "show findings of severity info too"},
+		&cli.StringFlag{Name: "color", Usage: "colour severities: `WHEN` is auto, always or never", Value: "auto"},
 		formatFlag, dirFlag,
 	}
 }

@@ -79,6 +79,14 @@ func (c *call) load(run func(b *skmb.Base) error) error {
 	})
 }
 
+func joinStatuses() string {
+	var out []string
+	for _, s := range skmb.Statuses {
+		out = append(out, string(s))
+	}
+	return strings.Join(out, ", ")
+}
+
 type listed struct {
 	SchemaVersion int            `json:"schema_version"`
 	Records       []skmb.Summary `json:"records"`
@@ -88,6 +96,12 @@ func list(c *call) error {
 	asJSON, err := c.json()
 	if err != nil {
 		return err
+	}
+	if s := c.String("status"); c.IsSet("status") && !slices.Contains(skmb.Statuses, skmb.Status(s)) {
+		return invalid(fmt.Sprintf("one of %s", joinStatuses()), "there is no status %q", s)
+	}
+	if p := strings.ToUpper(c.String("pattern")); c.IsSet("pattern") && (len(p) != 1 || p < "A" || p > "G") {
+		return invalid("use a letter A to G", "there is no pattern %q", c.String("pattern"))
 	}
 	return c.load(func(b *skmb.Base) error {
 		all := b.Summaries()
@@ -115,9 +129,6 @@ func show(c *call) error {
 	}
 	return c.load(func(b *skmb.Base) error {
 		ref := c.Args().First()
-		if !strings.HasPrefix(ref, "SKMB-") && !strings.HasPrefix(ref, "OPEN-") {
-			ref = "SKMB-" + ref
-		}
 		if q, ok := b.OpenQuestion(ref); ok {
 			if asJSON {
 				return c.printJSON(q)
@@ -128,9 +139,9 @@ func show(c *call) error {
 			c.out("paths: %s", strings.Join(q.Paths, ", "))
 			return nil
 		}
-		r, ok := b.Record(ref)
-		if !ok {
-			return invalid("skmb list", "%s names no record, or several", c.Args().First())
+		r, err := b.Find(ref)
+		if err != nil {
+			return withHint(err)
 		}
 		if asJSON {
 			return c.printJSON(r.Detail())

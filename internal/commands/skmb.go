@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -146,6 +148,11 @@ func writingCommands() []*cli.Command {
 			Action: action(1, func(c *call) error {
 				return c.write(func(w *skmb.Writer, r *repo.Repo) (skmb.Done, error) {
 					if c.NArg() == 1 {
+						for _, name := range []string{"context", "pattern", "needed-before", "path"} {
+							if c.IsSet(name) {
+								return skmb.Done{}, invalid("leave it out; the record's own text is taken", "--%s does not go with a record", name)
+							}
+						}
 						return w.Reopen(c.ctx, c.Args().First())
 					}
 					return w.Open(c.ctx, skmb.Question{Patterns: c.String("pattern"), Context: c.String("context"), NeededBefore: c.String("needed-before"), Paths: c.StringSlice("path")})
@@ -229,7 +236,24 @@ func (c *call) withBase(run func(r *repo.Repo, root string) error) error {
 	} else if len(conf.Skmb.Roots) > 1 {
 		return invalid("add --root with one of "+strings.Join(conf.Skmb.Roots, ", "), "this repository has several bases")
 	}
+	if err := c.checkedOut(r, root); err != nil {
+		return err
+	}
 	return run(r, root)
+}
+
+// checkedOut refuses a base that the index has and the disk does not: in a sparse checkout
+// it is no absent base, and nothing may be written in its place.
+func (c *call) checkedOut(r *repo.Repo, root string) error {
+	name := filepath.Join(r.Root, filepath.FromSlash(skmb.IndexPath(root)))
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	skipped, err := r.NotCheckedOut(c.ctx, skmb.IndexPath(root))
+	if err == nil && skipped {
+		err = &failure{finding.ExitUnchecked, fmt.Errorf("the base at %s is not checked out here", root), "git sparse-checkout add " + root}
+	}
+	return err
 }
 
 // writer opens the base for a writing verb.
@@ -274,7 +298,9 @@ func (c *call) write(run func(w *skmb.Writer, r *repo.Repo) (skmb.Done, error)) 
 		if asJSON {
 			return c.printJSON(written{1, done.IDs, done.Files})
 		}
-		c.out("%s", strings.Join(done.IDs, " "))
+		if len(done.IDs) > 0 {
+			c.out("%s", strings.Join(done.IDs, " "))
+		}
 		c.sayFiles(done)
 		return nil
 	})
