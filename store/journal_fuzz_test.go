@@ -107,8 +107,8 @@ func FuzzJournal(f *testing.F) {
 	for _, at := range []string{"", "../beside/canary", "out/canary", "head.json", "txn/new-/../../../beside/canary", "txn/new-"} {
 		with(`"staged":"txn/new-2"`, `"staged":"`+at+`"`)
 	}
-	with(`"path":"state/session.json"`, `"path":"out/canary"`)
-	with(`"path":"state/session.json"`, `"path":"head.json"`)
+	with(`"path":"state/effect.json"`, `"path":"out/canary"`)
+	with(`"path":"state/effect.json"`, `"path":"head.json"`)
 	with(`"version":1`, `"version":2`)
 	with(`"version":1`, `"version":1,"version":1`)
 	with(`"version":1`, `"version":1,"more":1`)

@@ -347,7 +347,7 @@ func TestOpen(t *testing.T) {
 	if _, err := store.Open(missing); !errors.Is(err, os.ErrNotExist) || exists(w, "other") {
 		t.Errorf("Open with a missing root: %v", err)
 	}
-	update(t, w, change2)
+	update(t, w, changeFresh)
 	for name, value := range look(t, w) {
 		if private := strings.HasPrefix(name, "private"); private && !strings.HasPrefix(value, "drwx------") && !strings.HasPrefix(value, "-rw-------") {
 			t.Errorf("%s is %s", name, value)
@@ -358,8 +358,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// change2 is the change for a world without a session.
-func change2(tx *store.Tx) error {
+// changeFresh is the change for a world without a state file.
+func changeFresh(tx *store.Tx) error {
 	return errors.Join(
 		tx.Put(store.View, readme, []byte(newBytes[readme]), want(readme)),
 		tx.Put(store.State, state, []byte(newBytes[state]), ""))

@@ -28,7 +28,7 @@ var (
 	readme = store.Name{Root: "tree", Path: "README.md"}
 	page   = store.Name{Root: "tree", Path: "docs/new/page.md"}
 	record = store.Name{Root: "tree", Path: ".assent/decision/D-1.json"}
-	state  = store.Name{Root: store.Private, Path: "state/session.json"}
+	state  = store.Name{Root: store.Private, Path: "state/effect.json"}
 
 	oldBytes = map[store.Name]string{readme: "# Old\n", state: "{\"n\":0}\n"}
 	newBytes = map[store.Name]string{readme: "# Old\n\nand new\n", page: "a page\n", record: "{\"id\":\"D-1\"}\n", state: "{\"n\":1}\n"}
