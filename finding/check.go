@@ -85,6 +85,8 @@ type Finding struct {
 	End      Pos
 	Severity Severity
 	Title    string
+
+	Baselined bool // known from before: shown only when asked for, and blocks nothing
 }
 
 // Unchecked is a part of the run that gave no verdict. It makes the exit code 3 unless
@@ -120,7 +122,7 @@ const (
 // Exit is the exit code of the result: an error finding comes before an unchecked part.
 func (r Result) Exit() int {
 	for _, f := range r.Findings {
-		if f.Severity == Error {
+		if f.Severity == Error && !f.Baselined {
 			return ExitFindings
 		}
 	}
@@ -130,11 +132,22 @@ func (r Result) Exit() int {
 	return ExitOK
 }
 
-// Count returns the number of findings of a severity.
+// Count returns the number of findings of a severity, baselined ones left out.
 func (r Result) Count(s Severity) int {
 	n := 0
 	for _, f := range r.Findings {
-		if f.Severity == s {
+		if f.Severity == s && !f.Baselined {
+			n++
+		}
+	}
+	return n
+}
+
+// Baselined returns the number of findings that the baseline knows.
+func (r Result) Baselined() int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Baselined {
 			n++
 		}
 	}

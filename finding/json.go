@@ -32,6 +32,7 @@ type jsonSummary struct {
 	Errors    int `json:"errors"`
 	Warnings  int `json:"warnings"`
 	Infos     int `json:"infos"`
+	Baselined int `json:"baselined"`
 	Unchecked int `json:"unchecked"`
 }
 
@@ -48,6 +49,7 @@ type jsonFinding struct {
 	EndLine     int      `json:"end_line,omitzero"`
 	EndColumn   int      `json:"end_column,omitzero"`
 	Fingerprint string   `json:"fingerprint"`
+	State       string   `json:"state"` // new or baselined
 }
 
 // WriteJSON prints the report as one document. The same result gives the same bytes.
@@ -55,7 +57,7 @@ func WriteJSON(w io.Writer, r Report) error {
 	out := jsonReport{
 		SchemaVersion: 1, Tool: r.Tool, Mode: r.Mode, Base: r.Base, Head: r.Head,
 		Examined: jsonExamined{r.Files, r.Commits}, Findings: []jsonFinding{}, Unchecked: r.Unchecked,
-		Summary: jsonSummary{r.Count(Error), r.Count(Warning), r.Count(Info), len(r.Unchecked)},
+		Summary: jsonSummary{r.Count(Error), r.Count(Warning), r.Count(Info), r.Baselined(), len(r.Unchecked)},
 		Exit:    r.Exit(),
 	}
 	if out.Unchecked == nil {
@@ -64,7 +66,10 @@ func WriteJSON(w io.Writer, r Report) error {
 	prints := Fingerprints(r.Findings)
 	for i, f := range r.Findings {
 		j := jsonFinding{Code: f.Code, Severity: f.Severity, Title: f.Title, Message: f.Message, Fix: f.Fix, Path: f.Path,
-			Line: f.Start.Line, Column: f.Start.Col, EndLine: f.End.Line, EndColumn: f.End.Col, Fingerprint: prints[i]}
+			Line: f.Start.Line, Column: f.Start.Col, EndLine: f.End.Line, EndColumn: f.End.Col, Fingerprint: prints[i], State: "new"}
+		if f.Baselined {
+			j.State = "baselined"
+		}
 		if !utf8.ValidString(f.Path) {
 			j.PathBase64 = []byte(f.Path)
 		}

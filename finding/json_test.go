@@ -31,7 +31,8 @@ const golden = `{
       "message": "half a base",
       "fix": "skmb init",
       "path": "",
-      "fingerprint": "4e2f"
+      "fingerprint": "4e2f",
+      "state": "new"
     },
     {
       "code": "skmb/unresolved",
@@ -44,7 +45,8 @@ const golden = `{
       "column": 7,
       "end_line": 2,
       "end_column": 9,
-      "fingerprint": "4e2f"
+      "fingerprint": "4e2f",
+      "state": "new"
     },
     {
       "code": "skmb/twin",
@@ -52,7 +54,8 @@ const golden = `{
       "title": "twin",
       "message": "one",
       "path": "docs/naïve.md",
-      "fingerprint": "4e2f"
+      "fingerprint": "4e2f",
+      "state": "new"
     },
     {
       "code": "skmb/twin",
@@ -60,7 +63,8 @@ const golden = `{
       "title": "twin",
       "message": "one",
       "path": "docs/naïve.md",
-      "fingerprint": "4e2f"
+      "fingerprint": "4e2f",
+      "state": "new"
     },
     {
       "code": "skmb/note",
@@ -70,7 +74,8 @@ const golden = `{
       "path": "docs/naïve.md",
       "line": 9,
       "column": 9,
-      "fingerprint": "4e2f"
+      "fingerprint": "4e2f",
+      "state": "new"
     },
     {
       "code": "skmb/bytes",
@@ -81,7 +86,8 @@ const golden = `{
       "path_base64": "ZG9jcy//Lm1k",
       "line": 1,
       "column": 1,
-      "fingerprint": "4e2f"
+      "fingerprint": "4e2f",
+      "state": "new"
     }
   ],
   "unchecked": [
@@ -99,6 +105,7 @@ const golden = `{
     "errors": 4,
     "warnings": 1,
     "infos": 1,
+    "baselined": 0,
     "unchecked": 2
   },
   "exit": 1

@@ -28,10 +28,14 @@ type Report struct {
 func WriteText(w io.Writer, r Report) error {
 	b := bufio.NewWriter(w)
 	for _, f := range r.Findings {
-		if f.Severity == Info && !r.Verbose {
+		if (f.Severity == Info || f.Baselined) && !r.Verbose {
 			continue
 		}
-		fmt.Fprintf(b, "%s: %s %s: %s\n", f.Place(), paint(r.Color, f.Severity), f.Code, Clean(f.Message))
+		known := ""
+		if f.Baselined {
+			known = " (baselined)"
+		}
+		fmt.Fprintf(b, "%s: %s%s %s: %s\n", f.Place(), paint(r.Color, f.Severity), known, f.Code, Clean(f.Message))
 		if f.Fix != "" {
 			fmt.Fprintf(b, "  hint: %s\n", Clean(f.Fix))
 		}
@@ -48,6 +52,9 @@ func WriteText(w io.Writer, r Report) error {
 			fmt.Fprintf(b, ", %s", Count(r.Commits, "commit"))
 		}
 		fmt.Fprintf(b, ": %s, %s", Count(r.Count(Error), "error"), Count(r.Count(Warning), "warning"))
+		if n := r.Baselined(); n > 0 {
+			fmt.Fprintf(b, ", %d baselined", n)
+		}
 		if n := len(r.Unchecked); n > 0 {
 			fmt.Fprintf(b, ", %d not checked", n)
 		}

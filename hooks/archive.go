@@ -99,7 +99,10 @@ func (r *run) judge(head repo.CommitInfo) string {
 	if err != nil {
 		return "failed (" + strings.ReplaceAll(err.Error(), "\n", " ") + ")"
 	}
-	report := t.Run(r.ctx, Checks(t, r.repo, r.today(), false))
+	report, err := t.Run(r.ctx, Checks(t, r.repo, r.today(), false))
+	if err != nil {
+		return "failed (" + strings.ReplaceAll(err.Error(), "\n", " ") + ")"
+	}
 	if report.Exit() == finding.ExitOK {
 		return "passed"
 	}

@@ -138,7 +138,10 @@ func judgeStaged(r *run) error {
 	if err != nil {
 		return err
 	}
-	report := target.Run(r.ctx, Checks(target, r.repo, r.today(), false))
+	report, err := target.Run(r.ctx, Checks(target, r.repo, r.today(), false))
+	if err != nil {
+		return err
+	}
 	remember(r.repo, target)
 	r.code = report.Exit()
 	if r.code != finding.ExitOK {
@@ -154,7 +157,7 @@ func judgeStaged(r *run) error {
 // Checks are the checks of all domains for one target.
 // history is asked only where it may take its time: not in a hook.
 func Checks(t *lint.Target, r *repo.Repo, today string, history bool) []finding.Check {
-	o := skmb.Options{Roots: t.Config.Skmb.Roots, Today: today, Seen: seen(r)}
+	o := skmb.Options{Roots: t.Config.Skmb.Roots, Today: today, Seen: seen(r), Sides: t.Sides, Ancestor: t.Ancestor}
 	if history && !r.Shallow {
 		o.Unknown = func(ctx context.Context, hashes []string) ([]string, error) {
 			return r.NotAncestors(ctx, hashes, t.Tip)

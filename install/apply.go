@@ -71,7 +71,7 @@ func remember(ctx context.Context, s *store.Store, st State) error {
 
 // Apply carries out a plan. What will stand there is recorded first, each file is
 // replaced by a rename, and all is read back.
-func Apply(ctx context.Context, s *store.Store, p *Plan) error {
+func Apply(ctx context.Context, s *store.Store, r *repo.Repo, p *Plan) error {
 	before, _, err := Remembered(s)
 	if err != nil {
 		return err
@@ -102,7 +102,13 @@ func Apply(ctx context.Context, s *store.Store, p *Plan) error {
 			return err
 		}
 	}
-	return nil
+	if p.Driver == "" {
+		return nil
+	}
+	if err := r.SetConfig(ctx, driverName, "merge the rows of a decision index"); err != nil {
+		return err
+	}
+	return r.SetConfig(ctx, driverKey, p.Driver)
 }
 
 func put(i Item) error {
@@ -158,6 +164,8 @@ type Uninstallation struct {
 	State State
 	Items []Item
 	Left  []string // files that are not ours any more, with the reason
+
+	driver bool // our merge driver is set
 }
 
 // PlanRemoval looks at what an installation left and says what uninstalling would do.
@@ -167,6 +175,11 @@ func PlanRemoval(ctx context.Context, s *store.Store, r *repo.Repo) (*Uninstalla
 		return nil, err
 	}
 	u := &Uninstallation{State: st}
+	driver, err := r.Config(ctx, driverKey)
+	if err != nil {
+		return nil, err
+	}
+	u.driver = strings.Contains(driver, " skmb merge-driver ")
 	files := st.Files
 	if len(files) == 0 { // the memory may be lost; what is plainly ours can still be found
 		if h, err := r.HooksPath(ctx); err == nil {
@@ -225,11 +238,19 @@ func (u *Uninstallation) Lines() []string {
 			out = append(out, "remove  "+i.Path)
 		}
 	}
+	if u.driver {
+		out = append(out, "unset   "+driverKey)
+	}
 	return out
 }
 
 // Apply takes the hooks out.
-func (u *Uninstallation) Apply(ctx context.Context, s *store.Store) error {
+func (u *Uninstallation) Apply(ctx context.Context, s *store.Store, r *repo.Repo) error {
+	if u.driver {
+		if err := r.SetConfig(ctx, driverKey, ""); err != nil {
+			return err
+		}
+	}
 	for _, i := range u.Items {
 		var err error
 		switch {

@@ -97,11 +97,12 @@ type Plan struct {
 	MakeDir bool
 	Items   []Item
 	Notes   []string // what a person should know
+	Driver  string   // merge driver to set; "" leaves it as it is
 }
 
 // Changes reports whether carrying out the plan would change anything.
 func (p *Plan) Changes() bool {
-	return slices.ContainsFunc(p.Items, func(i Item) bool { return i.Action != Same })
+	return p.Driver != "" || slices.ContainsFunc(p.Items, func(i Item) bool { return i.Action != Same })
 }
 
 // Lines says what the plan will do, a line a file.
@@ -113,6 +114,9 @@ func (p *Plan) Lines() []string {
 			line += fmt.Sprintf("  (the hook that stands there moves to %s and runs first)", filepath.Base(i.chain))
 		}
 		out = append(out, line)
+	}
+	if p.Driver != "" {
+		out = append(out, "set     "+driverKey+" (merges the rows of SKMB.md)")
 	}
 	return out
 }
@@ -176,8 +180,28 @@ func Make(ctx context.Context, r *repo.Repo, answer Answer, bin string) (*Plan, 
 		}
 		p.Items = append(p.Items, item)
 	}
+	if answer != None {
+		want := "assent"
+		if bin != "" {
+			want = quote(bin)
+		}
+		want += " skmb merge-driver %O %A %B"
+		have, err := r.Config(ctx, driverKey)
+		if err != nil {
+			return nil, err
+		}
+		if have != want {
+			p.Driver = want
+		}
+	}
 	return p, nil
 }
+
+// The merge driver that .gitattributes of a base names (gitattributes(5)).
+const (
+	driverKey  = "merge.assent-skmb.driver"
+	driverName = "merge.assent-skmb.name"
+)
 
 func planFile(dir string, e hooks.Event, want []byte) (Item, error) {
 	item := Item{Event: e.Name, Path: filepath.Join(dir, e.Name), data: want, chain: filepath.Join(dir, e.Name+".pre-assent")}

@@ -22,6 +22,7 @@ const (
 	ModeWorktree Mode = "worktree" // the tracked files on disk; no parents
 	ModeCommit   Mode = "commit"   // one commit, against its parents
 	ModeRange    Mode = "range"    // the end of a range, against the merge base of its ends
+	ModeMerge    Mode = "merge"    // what merging two commits would give, against the second
 )
 
 // Target is one tree to be judged.
@@ -38,8 +39,12 @@ type Target struct {
 
 	Staged *repo.Staged // in ModeStaged
 
-	repo *repo.Repo
-	own  finding.Result // what the configuration and the names gave
+	Sides    []finding.Tree // the two sides of a merge or range
+	Ancestor finding.Tree   // of both sides; nil if they have none
+
+	repo    *repo.Repo
+	trusted finding.Tree   // where the baseline that counts stands; nil: none counts
+	own     finding.Result // what the configuration and the names gave
 }
 
 // Watch are the paths that a configuration makes the gate look at.
@@ -84,6 +89,9 @@ func StagedFrom(ctx context.Context, r *repo.Repo, have *repo.Staged) (*Target, 
 		}
 		t.Parents = append(t.Parents, tree)
 	}
+	if len(t.Parents) > 0 {
+		t.trusted = t.Parents[0]
+	}
 	return t, nil
 }
 
@@ -97,8 +105,13 @@ func Worktree(ctx context.Context, r *repo.Repo) (*Target, error) {
 		return nil, err
 	}
 	var err error
-	t.New, err = r.Worktree(ctx, Watch(t.Config)...)
-	return t, err
+	if t.New, err = r.Worktree(ctx, Watch(t.Config)...); err != nil {
+		return nil, err
+	}
+	if head, err := r.Commit(ctx, "HEAD"); err == nil {
+		t.trusted = head
+	}
+	return t, nil
 }
 
 // Commit judges one commit, with the configuration of its first parent.
@@ -130,6 +143,7 @@ func OfCommit(r *repo.Repo, info repo.CommitInfo) (t *Target, err error) {
 	trusted := finding.Tree(t.New)
 	if len(t.Parents) > 0 {
 		trusted, t.Base = t.Parents[0], info.Parents[0]
+		t.trusted = trusted
 	}
 	return t, t.configure(trusted)
 }
@@ -165,16 +179,60 @@ func Range(ctx context.Context, r *repo.Repo, a, b string) (*Target, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.Parents = []finding.Tree{parent}
+		t.Parents, t.Ancestor = []finding.Tree{parent}, parent
 	}
 	trusted, err := r.Tree(from + "^{tree}")
 	if err != nil {
 		return nil, err
 	}
+	t.Sides, t.trusted = []finding.Tree{t.New, trusted}, trusted
 	if err := t.configure(trusted); err != nil {
 		return nil, err
 	}
 	t.compareConfig(trusted)
+	return t, nil
+}
+
+// MergeWith judges what merging other into ours would give, with the configuration of other:
+// two branches that are clean by themselves may not be so together.
+func MergeWith(ctx context.Context, r *repo.Repo, ours, other string) (*Target, error) {
+	t := &Target{Mode: ModeMerge, repo: r, Base: other, Head: ours}
+	tree, conflicts, err := r.MergeResult(ctx, ours, other)
+	if err != nil {
+		return nil, cut(r, err, ours+".."+other)
+	}
+	t.New = tree
+	mine, err := r.Commit(ctx, ours)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := r.Commit(ctx, other)
+	if err != nil {
+		return nil, err
+	}
+	base, err := r.MergeBase(ctx, ours, other)
+	if err != nil {
+		return nil, err
+	}
+	if base != "" {
+		if t.Ancestor, err = r.Commit(ctx, base); err != nil {
+			return nil, err
+		}
+	}
+	t.Parents, t.Sides, t.trusted = []finding.Tree{theirs, mine}, []finding.Tree{mine, theirs}, theirs
+	if err := t.configure(theirs); err != nil {
+		return nil, err
+	}
+	for _, name := range conflicts {
+		f := finding.Finding{Code: "lint/merge-conflict", Title: "the merge has a conflict", Severity: finding.Info, Path: name, Key: name,
+			Message: "merging " + other + " conflicts here", Fix: "merge it, and resolve the conflict"}
+		for _, w := range Watch(t.Config) {
+			if name == w || strings.HasPrefix(name, w+"/") {
+				f.Severity = finding.Error
+			}
+		}
+		t.own.Findings = append(t.own.Findings, f)
+	}
 	return t, nil
 }
 
@@ -225,9 +283,13 @@ func (t *Target) NothingExamined(r *finding.Report) {
 	}
 }
 
-// Run runs the checks over the target and makes the report of it.
-func (t *Target) Run(ctx context.Context, checks []finding.Check) finding.Report {
+// Run runs the checks over the target, holds the findings against the baseline, and makes
+// the report.
+func (t *Target) Run(ctx context.Context, checks []finding.Check) (finding.Report, error) {
 	result := finding.Run(checks, finding.Pass{Ctx: ctx, New: t.New, Parents: t.Parents})
+	if err := t.applyBaseline(ctx, checks, &result); err != nil {
+		return finding.Report{}, err
+	}
 	for _, name := range t.New.Invalid() {
 		t.own.Findings = append(t.own.Findings, finding.Finding{
 			Code: "lint/path-not-utf8", Title: "a watched name is not UTF-8", Severity: finding.Error, Path: name, Key: name,
@@ -238,5 +300,5 @@ func (t *Target) Run(ctx context.Context, checks []finding.Check) finding.Report
 	if t.Area != "" {
 		result.Findings = slices.DeleteFunc(result.Findings, func(f finding.Finding) bool { return !strings.HasPrefix(f.Code, t.Area) })
 	}
-	return finding.Report{Result: result, Mode: string(t.Mode), Base: t.Base, Head: t.Head, Files: t.New.FilesRead(), Commits: t.Commits}
+	return finding.Report{Result: result, Mode: string(t.Mode), Base: t.Base, Head: t.Head, Files: t.New.FilesRead(), Commits: t.Commits}, nil
 }

@@ -92,7 +92,7 @@ func (r *Repo) Worktree(ctx context.Context, watch ...string) (*Snapshot, error)
 		case err != nil:
 			return nil, err
 		}
-		e.Skip = false
+		e.Skip, e.Stage = false, 0 // a conflict is in the index; the file on disk is one
 		if e.Mode != ModeGitlink {
 			e.Mode = diskMode(info.Mode())
 		}

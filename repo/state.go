@@ -62,6 +62,43 @@ func sameDir(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
+// SetConfig sets a key of the clone's own configuration; an empty value removes the section
+// that the key stands in.
+func (r *Repo) SetConfig(ctx context.Context, key, value string) error {
+	args := []string{"config", "--local", key, value}
+	if value == "" {
+		args = []string{"config", "--local", "--remove-section", key[:strings.LastIndexByte(key, '.')]}
+	}
+	_, err := r.git(ctx, args...)
+	var git *GitError
+	if value == "" && errors.As(err, &git) && strings.Contains(git.Stderr, "no such section") {
+		return nil
+	}
+	return err
+}
+
+// Config returns the value of a key of the clone's own configuration, "" without one.
+func (r *Repo) Config(ctx context.Context, key string) (string, error) {
+	out, err := r.git(ctx, "config", "--local", "-z", "--get", key)
+	var git *GitError
+	if errors.As(err, &git) && git.Code == 1 {
+		return "", nil
+	}
+	return strings.TrimSuffix(string(out), "\x00"), err
+}
+
+// MergeFile merges three versions of a file line by line into the first (git-merge-file(1)),
+// and returns the number of conflicts.
+func (r *Repo) MergeFile(ctx context.Context, ours, base, theirs string) (int, error) {
+	args := []string{"merge-file", "-L", "ours", "-L", "base", "-L", "theirs", ours, base, theirs}
+	_, err := r.git(ctx, args...)
+	var git *GitError
+	if errors.As(err, &git) && git.Code > 0 && git.Code < 128 {
+		return git.Code, nil
+	}
+	return 0, err
+}
+
 // NotCheckedOut reports whether the index has a path that a sparse checkout leaves out.
 func (r *Repo) NotCheckedOut(ctx context.Context, path string) (bool, error) {
 	out, err := r.git(ctx, "ls-files", "-t", "-z", "--", path)

@@ -66,12 +66,10 @@ func Load(tree finding.Tree, root string) (*Base, error) {
 		b.byPath[r.Path] = r
 		if folded := strings.Join(strings.Fields(r.Path), " "); folded != r.Path || strings.ContainsAny(folded, `\:`) {
 			if _, twice := b.byFolded[folded]; twice {
-				r = nil // two files that no cell can tell apart: neither is named
+				b.byFolded[folded] = nil // two files that no cell can tell apart: neither is named
+			} else {
+				b.byFolded[folded] = r
 			}
-			b.byFolded[folded] = r
-		}
-		if r == nil {
-			continue
 		}
 		if r.ID != "" {
 			b.know(r.ID)

@@ -103,9 +103,12 @@ func BenchmarkIndexRewrite(b *testing.B) {
 	}
 	slices.Reverse(rows)
 	wrong.files[indexFile] = []byte(strings.Join(slices.Insert(rest, 6, rows...), ""))
-	for name, tree := range map[string]*memory{"right": right, "wrong": wrong} {
-		b.Run(name, func(b *testing.B) {
-			loaded := load(b, tree)
+	for _, is := range []struct {
+		name string
+		tree *memory
+	}{{"right", right}, {"wrong", wrong}} {
+		b.Run(is.name, func(b *testing.B) {
+			tree, loaded := is.tree, load(b, is.tree)
 			b.ReportAllocs()
 			for b.Loop() {
 				d := &draft{tree: tree, root: root, base: loaded, files: map[string][]byte{}}

@@ -17,6 +17,11 @@ type Options struct {
 	// judged. nil: history is not asked (hooks, shallow clones).
 	Unknown func(ctx context.Context, hashes []string) ([]string, error)
 
+	// Sides are the two trees that are, or will be, merged, and Ancestor the tree they both
+	// come from; nil where there is no merge to judge.
+	Sides    []finding.Tree
+	Ancestor finding.Tree
+
 	// OnDisk says whether a base that the tree does not have stands on disk, and whether
 	// Git ignores it. nil: there is no disk to look at.
 	OnDisk func(root string) (exists, ignored bool)
@@ -177,6 +182,8 @@ var rules = []rule{
 		"Following Supersedes must come to an end.", of(supersedeCycle)},
 	{"skmb/supersede-one-way", finding.Warning, finding.ScopeTree, "only one side knows of the supersession",
 		"The successor names the old record under Supersedes; the old one names the successor in superseded_by.", of(supersedeOneWay)},
+	{"skmb/number-reused", finding.Error, finding.ScopeTree, "one number was given to two records",
+		"Both sides of a merge made a record with this id since they parted, and they are different records. Give one of the two a new number, in its title, file name and row, and wherever it is cited.", numberReused},
 	{"skmb/unknown-pattern", finding.Error, finding.ScopeTree, "a pattern is none of A to G",
 		"Patterns are the letters A to G or their full codes, such as F_fail_semantics.", of(unknownPattern)},
 	{"skmb/source-unresolved", finding.Warning, finding.ScopeTree, "a row's source names no record",

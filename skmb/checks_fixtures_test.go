@@ -167,6 +167,11 @@ func swap(name, old, new string) change {
 
 func put(name, text string) change { return func(s *scene) { s.tree.files[name] = []byte(text) } }
 
+// grow adds bytes to the end of a file.
+func grow(name string, bytes int) change {
+	return func(s *scene) { s.tree.files[name] = append(s.tree.files[name], strings.Repeat(" \n", bytes/2)...) }
+}
+
 func kind(name string, of func(*scene, string)) change { return func(s *scene) { of(s, name) } }
 
 // link makes a name a symbolic link, sub a submodule, run an executable file.
@@ -256,6 +261,14 @@ func onDisk(exists, ignored bool) change {
 	return func(s *scene) { s.options.OnDisk = func(string) (bool, bool) { return exists, ignored } }
 }
 
+// merged says that the other side of a merge made changes too since the plain base.
+func merged(theirs ...change) change {
+	return func(s *scene) {
+		s.options.Sides = []finding.Tree{s.tree, setting(theirs...).tree}
+		s.options.Ancestor = treeOf(plain)
+	}
+}
+
 const other = root + "/decisions/004-other.md"
 
 // record is a small accepted decision.
@@ -316,8 +329,8 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 			{"the title stands in a code fence", []change{swap(notifier, "# SKMB-2026-06-11-001: Approval Notifier Failure", "```\n# SKMB-2026-06-11-001: Approval Notifier Failure\n```")}},
 			{"a byte is not UTF-8", []change{swap(notifier, "Silence", "Silence\xff")}},
 			{"a byte is NUL", []change{swap(notifier, "Silence", "Silence\x00")}},
-			{"a decision is larger than 1 MiB", []change{swap(notifier, "Silence", strings.Repeat("Silence.\n", 1<<17))}},
-			{"the index is larger than 8 MiB", []change{swap(indexFile, "Decisions about", strings.Repeat("Decisions.\n", 1<<20)+"Decisions about")}},
+			{"a decision is larger than 1 MiB", []change{grow(notifier, 1<<20)}},
+			{"the index is larger than 8 MiB", []change{grow(indexFile, 8<<20)}},
 			{"a field stands twice", []change{withField(notifier, "- status: proposed")}},
 			{"a field stands twice in other spellings", []change{withField(notifier, "- **Decided By:** nobody")}},
 			{"a field stands in the front matter too", []change{swap(notifier, "# SKMB-2026-06-11-001", "---\nstatus: accepted\n---\n# SKMB-2026-06-11-001")}},
@@ -623,6 +636,19 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 		passes: []fixture{
 			{"a part of it is superseded", []change{swap(race, "None.", "- SKMB-2026-06-11-003 (partial)")}},
 			{"the old record says so in a section", []change{swap(race, "None.", "- SKMB-2026-06-11-003"), swap(restart, "## Supersedes", "## Superseded By\n\nSKMB-2026-06-11-002\n\n## Supersedes"), statusOf(restart, "superseded")}},
+		},
+	},
+	"skmb/number-reused": {
+		fails: []fixture{
+			{"two records of other titles", []change{put(other, record("SKMB-2026-06-11-004")), addRow("SKMB-2026-06-11-003", rowOf("SKMB-2026-06-11-004")),
+				merged(put(other, strings.Replace(record("SKMB-2026-06-11-004"), ": Other", ": Another", 1)))}},
+			{"two records in other files", []change{put(other, record("SKMB-2026-06-11-004")), addRow("SKMB-2026-06-11-003", rowOf("SKMB-2026-06-11-004")),
+				merged(put(root+"/decisions/004.md", record("SKMB-2026-06-11-004")))}},
+		},
+		passes: []fixture{
+			{"the same record on both sides", []change{put(other, record("SKMB-2026-06-11-004")), addRow("SKMB-2026-06-11-003", rowOf("SKMB-2026-06-11-004")), merged(put(other, record("SKMB-2026-06-11-004")))}},
+			{"a record that both come from was moved on one side", []change{merged(gone(race), put(root+"/decisions/2.md", strings.Replace(plain[race], ": Approval", ": Another", 1)))}},
+			{"the other side has no base", []change{merged(gone(root))}},
 		},
 	},
 	"skmb/unknown-pattern": {

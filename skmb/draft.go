@@ -21,6 +21,9 @@ type draft struct {
 	base  *Base             // as it was
 	files map[string][]byte // changed or new, by path
 
+	elsewhere []string // names of decision files on other branches
+	tolerated []string // codes of errors that the result may have: a person has to mend them
+
 	parsed *Index // the index as it was last read
 }
 
@@ -509,7 +512,7 @@ func rowChanges(have row, r *Record) cells {
 func defaultValues(root string, r *Record) cells {
 	return cells{
 		"id": r.ID, "pattern": strings.Join(r.Patterns, ", "), "patterns": strings.Join(r.Patterns, ", "), "context": r.value("scope"), "default": oneLine(r.Section("Decision")),
-		"reason_allowed": r.value("approval_source"), "review_by": r.value("review_by"), "file": strings.TrimPrefix(r.Path, root+"/"),
+		"reason_allowed": oneLine(r.value("approval_source")), "review_by": r.value("review_by"), "file": strings.TrimPrefix(r.Path, root+"/"),
 	}
 }
 

@@ -201,8 +201,7 @@ func FuzzDecision(f *testing.F) {
 		// What is set reads back, every other field is as it was, and so are the bytes
 		// outside of it.
 		key := append(fields, "reason", "note")[int(which)%(len(fields)+2)]
-		d := &draft{tree: treeOf(map[string]string{race: before}), root: root, files: map[string][]byte{},
-			base: &Base{Root: root, known: map[string]bool{r.ID: true}, byID: map[string]*Record{r.ID: r}}}
+		d := draftOn(src, r.ID)
 		if err := d.setField(r.ID, key, value); err != nil {
 			var input *InputError
 			if len(d.files) > 0 {

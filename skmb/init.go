@@ -17,7 +17,8 @@ func InitFiles(root, archive string) map[string][]byte {
 		fmt.Fprintf(&index, "\n## %s\n\n%s", specs[kind].heading, newTable(kind, "\n"))
 	}
 	return map[string][]byte{
-		IndexPath(root): []byte(index.String()),
+		path.Join(root, ".gitattributes"):         []byte("SKMB.md merge=assent-skmb\n"),
+		IndexPath(root):                           []byte(index.String()),
 		path.Join(DecisionsDir(root), ".gitkeep"): nil,
 		path.Join(root, archive, ".gitignore"):    []byte("*\n"),
 	}

@@ -483,3 +483,88 @@ func TestFilesWhoseNamesFoldToOneAreBothRead(t *testing.T) {
 		t.Errorf("the cell is taken for %q", got.Path)
 	}
 }
+
+func TestACheckpointPutsTheWholeCaseBeforeTheDesigner(t *testing.T) {
+	p := payload("Approval resolution race")
+	p.Supersedes, p.Recommendation = []SupersededRef{{"SKMB-2026-06-11-002"}}, "the first wins"
+	r, problem := parseRecord("x.md", p.Markdown(first, day))
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	want := `ISME checkpoint: approval workflow
+
+Context gathered:
+Two operators can answer at once.
+
+Designer decisions already found:
+- SKMB-2026-06-11-002: Approval Resolution Race (to be superseded)
+
+Pending decision:
+SKMB-2026-06-20-001: Approval resolution race
+The first committed answer wins.
+
+Options:
+1. the first wins
+2. deny wins
+
+Recommendation:
+the first wins
+
+Needed before:
+the write path
+
+Implementation after approval:
+- the write path
+- conflict tests
+`
+	if got := r.Checkpoint(load(t, treeOf(plain))); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// The card shows everything that is approved: what is not on it is not in the digest.
+func TestTheCardShowsWhatIsApproved(t *testing.T) {
+	r := load(t, setting(withField(notifier, "- paths: a/**, b.go"), swap(notifier, "None.", "- SKMB-002 (partial)")).tree).byID["SKMB-2026-06-11-001"]
+	want := "SKMB-2026-06-11-001: Approval Notifier Failure\n\nscope: approval workflow\npatterns: F\npaths: a/**, b.go\n\nDecision\nRetry 3 times with exponential backoff. If all retries fail, transition to\nfail_closed and write an audit event.\n" +
+		"\nApplies To\n- approval state transition\n- notifier adapter\n- audit log tests\n\nSupersedes\n- SKMB-002 (partial)\n"
+	if got := r.Card(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestListsAreSortedAndComplete(t *testing.T) {
+	b := load(t, setting(
+		put(root+"/decisions/000.md", record("SKMB-2026-06-12-001")), swap(restart, "# SKMB-2026-06-11-003: ", "# "),
+		swap(race, "- status: accepted", "- status: reviewable_default"), withField(race, "- review_by: 2026-09-01"), swap(notifier, "- status: accepted", "- status: statistical_default"), withField(notifier, "- review_by: 2026-06-19"),
+	).tree)
+	var got []string
+	for _, s := range b.Summaries() {
+		got = append(got, fmt.Sprintf("%s %s %v %q", s.ID, s.Status, s.Patterns, s.Title))
+	}
+	want := []string{
+		`OPEN-001 open [D] "who pays for a retried call?"`,
+		`SKMB-2026-06-11-001 statistical_default [F] "Approval Notifier Failure"`,
+		`SKMB-2026-06-11-002 statistical_default [C G] "Approval Resolution Race"`,
+		`SKMB-2026-06-12-001 accepted [D] "Other"`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%q\nwant\n%q", got, want)
+	}
+	if got, want := fmt.Sprint(b.Debts(today)), fmt.Sprint([]Debt{{"SKMB-2026-06-11-001", "Approval Notifier Failure", "2026-06-19", true}, {"SKMB-2026-06-11-002", "Approval Resolution Race", "2026-09-01", false}}); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := b.Unread(); len(got) != 1 || got[0].Path != restart {
+		t.Errorf("unread is%s", list(got))
+	}
+	var keys []string
+	d := b.byID["SKMB-2026-06-11-001"].Detail()
+	for _, f := range d.Fields {
+		keys = append(keys, f.Key)
+	}
+	for _, s := range d.Sections {
+		keys = append(keys, s.Title)
+	}
+	if got, want := strings.Join(keys, " "), "status decided_by approval_source date review_by commit patterns scope Decision Applies To Rationale Supersedes"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

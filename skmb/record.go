@@ -420,7 +420,7 @@ func unreadableBytes(name string, data []byte, limit int) *problem {
 	p := &problem{code: "skmb/unreadable", path: name, pos: finding.Pos{Line: 1, Col: 1}}
 	switch {
 	case len(data) > limit:
-		p.message = fmt.Sprintf("the file has %d bytes, more than %d", len(data), limit)
+		p.message, p.key = fmt.Sprintf("the file has %d bytes, more than %d", len(data), limit), "size"
 	case !utf8.Valid(data):
 		i := 0
 		for i < len(data) {
@@ -431,7 +431,7 @@ func unreadableBytes(name string, data []byte, limit int) *problem {
 			i += n
 		}
 		p.pos.Line += strings.Count(string(data[:i]), "\n")
-		p.message = fmt.Sprintf("byte %d is not UTF-8", i)
+		p.message, p.key = fmt.Sprintf("byte %d is not UTF-8", i), "UTF-8"
 	case slices.Contains(data, 0):
 		p.message = "the file holds a NUL byte"
 	default:

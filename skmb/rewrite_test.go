@@ -16,7 +16,7 @@ func rewrite(t testing.TB, tree *memory) string {
 // An index that says what the files say keeps every byte, however it is kept, unless its
 // rows are in another order.
 func TestARightIndexKeepsEveryByte(t *testing.T) {
-	eachIndex(t, func(t *testing.T, text string) {
+	eachIndex(t, func(t *testing.T, text string, _ []string) {
 		want := text
 		if l := lines(text); strings.Contains(t.Name(), "sorted_by_hand") {
 			i := slices.IndexFunc(l, func(l string) bool { return strings.HasPrefix(l, "| SKMB-2026-06-11-003") })
@@ -52,7 +52,7 @@ func TestRewritingTheIndexTwiceChangesNothing(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.claim, func(t *testing.T) {
-			eachIndex(t, func(t *testing.T, text string) {
+			eachIndex(t, func(t *testing.T, text string, _ []string) {
 				s := setting(append([]change{put(indexFile, text)}, c.is...)...)
 				once := rewrite(t, s.tree)
 				s.tree.files[indexFile] = []byte(once)

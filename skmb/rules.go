@@ -143,7 +143,7 @@ func (b *Base) rowFile(r row) (rec *Record, why string) {
 // named finds the decision file whose name a cell holds. A cell cannot hold white space as
 // it is, so names are compared with theirs collapsed.
 func (b *Base) named(name string) *Record {
-	if rec := b.byPath[path.Join(b.Root, name)]; rec != nil && !slices.Contains(strings.Split(name, "/"), "..") {
+	if rec := b.byPath[path.Join(b.Root, name)]; rec != nil && !path.IsAbs(name) && !slices.Contains(strings.Split(name, "/"), "..") {
 		return rec
 	}
 	if rec := b.byFolded[b.Root+"/"+name]; rec != nil {

@@ -27,6 +27,10 @@ type Writer struct {
 	Root  string              // base
 	Env   boundary.Env
 	Tool  string
+
+	// Elsewhere returns the names of decision files on all branches, so that parallel branches
+	// seldom give one number twice. nil: only this tree is looked at.
+	Elsewhere func(ctx context.Context) ([]string, error)
 }
 
 // treeRoot is the store's name for the top of the worktree.
@@ -114,7 +118,7 @@ func (w *Writer) verify(ctx context.Context, d *draft, ids []string) error {
 	var lines []string
 	for i, print := range finding.Fingerprints(after.Findings) {
 		f := after.Findings[i]
-		if f.Severity == finding.Error && !before[print] && !(f.Code == "skmb/unresolved" && slices.Contains(ids, f.Key)) {
+		if f.Severity == finding.Error && !before[print] && !(f.Code == "skmb/unresolved" && slices.Contains(ids, f.Key)) && !slices.Contains(d.tolerated, f.Code) {
 			lines = append(lines, fmt.Sprintf("%s: %s: %s", f.Place(), f.Code, f.Message))
 		}
 	}
@@ -152,7 +156,7 @@ func (w *Writer) Submit(ctx context.Context, in io.Reader, from string) (boundar
 			if err := p.Err(); err != nil {
 				return err
 			}
-			id, err := w.addProposal(d, p.Value, from)
+			id, err := w.addProposal(ctx, d, p.Value, from)
 			if err != nil {
 				return err
 			}
@@ -172,7 +176,7 @@ func (w *Writer) Submit(ctx context.Context, in io.Reader, from string) (boundar
 	return answer, done, err
 }
 
-func (w *Writer) addProposal(d *draft, p DecisionPayload, from string) (string, error) {
+func (w *Writer) addProposal(ctx context.Context, d *draft, p DecisionPayload, from string) (string, error) {
 	if from != "" {
 		x, err := d.index()
 		if err != nil {
@@ -184,6 +188,13 @@ func (w *Writer) addProposal(d *draft, p DecisionPayload, from string) (string, 
 		if err := d.removeRow(opens, from); err != nil {
 			return "", err
 		}
+	}
+	if w.Elsewhere != nil {
+		names, err := w.Elsewhere(ctx)
+		if err != nil {
+			return "", err
+		}
+		d.elsewhere = names
 	}
 	id := d.nextID(w.today())
 	name := path.Join(DecisionsDir(d.root), fileName(id, p.Title))
@@ -213,8 +224,12 @@ func (d *draft) nextID(day string) string {
 			count(number)
 		}
 	}
+	names := slices.Clone(d.elsewhere)
 	for _, r := range d.base.Records { // a file whose title cannot be read keeps its number too
-		if number, ok := strings.CutPrefix(path.Base(r.Path), day+"-"); ok {
+		names = append(names, path.Base(r.Path))
+	}
+	for _, name := range names {
+		if number, ok := strings.CutPrefix(name, day+"-"); ok {
 			count(number[:len(number)-len(strings.TrimLeft(number, "0123456789"))])
 		}
 	}
@@ -551,12 +566,49 @@ func (d *draft) addQuestion(q Question) (string, error) {
 	}
 	id := fmt.Sprintf("OPEN-%03d", most+1)
 	values := cells{"id": id, "pattern": q.Patterns, "context": q.Context, "needed_before": q.NeededBefore, "file": "-", "paths": strings.Join(q.Paths, ", ")}
-	if t := x.tables[opens]; len(q.Paths) > 0 && t != nil && t.present && !slices.Contains(t.columns, "paths") {
+	if t := x.tables[opens]; t == nil || !t.present {
+		if err := d.addTable(x, opens, newTable(opens, x.doc.Newline())); err != nil {
+			return "", err
+		}
+		if x, err = d.index(); err != nil {
+			return "", err
+		}
+	}
+	if t := x.tables[opens]; len(q.Paths) > 0 && !slices.Contains(t.columns, "paths") {
 		if err := d.addColumn(x, t, "paths"); err != nil {
 			return "", err
 		}
 	}
-	return id, d.setRow(opens, id, values)
+	if err := d.setRow(opens, id, values); err != nil {
+		return "", err
+	}
+	return id, d.verifyQuestion(id, q)
+}
+
+// verifyQuestion refuses a question that its row does not give back: it has no file that
+// could say what a cell cannot hold.
+func (d *draft) verifyQuestion(id string, q Question) error {
+	x, err := d.index()
+	if err != nil {
+		return err
+	}
+	collapse := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	b := &Base{Index: x}
+	got, _ := b.OpenQuestion(id)
+	lost := ""
+	switch {
+	case got.Context != collapse(q.Context):
+		lost = "context"
+	case got.NeededBefore != collapse(q.NeededBefore):
+		lost = "needed_before"
+	case strings.Join(got.Patterns, ", ") != q.Patterns:
+		lost = "pattern"
+	case !slices.Equal(got.Paths, orEmpty(q.Paths)):
+		lost = "paths"
+	default:
+		return nil
+	}
+	return &InputError{fmt.Sprintf("the %s of the question cannot be kept in the table %q", lost, specs[opens].heading), "add the column " + lost + ", or shorten the text; a path holds no comma and no blanks in a row"}
 }
 
 // Reopen turns a proposed record back into a question: the record is withdrawn, its number

@@ -325,7 +325,7 @@ func TestAProposalReadsBackAsItWasMade(t *testing.T) {
 			continue
 		}
 		p := payload(title)
-		p.Scope, p.AppliesTo, p.Paths = title, []string{title, "b"}, []string{strings.ReplaceAll(title, ",", ""), "a/**"}
+		p.Scope, p.AppliesTo, p.Paths = title, []string{title, "b"}, []string{title, "a/**"}
 		p.Options, p.NeededBefore, p.Recommendation = []string{title}, title, title
 		p.Supersedes = []SupersededRef{{"SKMB-2026-06-11-001"}, {"SKMB-002"}}
 		r, problem := parseRecord("x.md", p.Markdown(first, day))
@@ -622,9 +622,37 @@ func TestAQuestionIsKeptVisible(t *testing.T) {
 	if got := d.codes(); got != "" {
 		t.Errorf("got %s", got)
 	}
-	for _, q := range []Question{{}, {Context: " "}, {Context: "x", Patterns: "H"}, {Context: "a\nb"}, {Context: "x", Paths: []string{"a\x00"}}} {
+	for _, q := range []Question{{Context: strings.Repeat("*", 3000)}, {Context: "x", Paths: []string{"a,b"}}, {Context: "x", Paths: slices.Repeat([]string{"**"}, 1500)}, {}, {Context: " "}, {Context: "x", Patterns: "H"}, {Context: "a\nb"}, {Context: "x", Paths: []string{"a\x00"}}} {
 		d.refused(finding.ExitInvalid, func() error { _, err := d.Open(ctx, q); return err })
 	}
+}
+
+func TestAQuestionFindsOrMakesItsTable(t *testing.T) {
+	const title = "# State Machine Knowledge Base\n"
+	q := Question{Patterns: "C", Context: "who wins?", NeededBefore: "the write path", Paths: []string{"a/**", "b.go"}}
+	want := []OpenRow{{"OPEN-001", []string{"C"}, "who wins?", "the write path", []string{"a/**", "b.go"}}}
+	for claim, index := range map[string]string{
+		"no section":           title,
+		"a section":            title + "\n## Open Decisions\nNone so far.\n",
+		"a table":              title + "\n## Open Decisions\n\nid | pattern | context | needed_before\n--|--|--|--\n",
+		"a table of its paths": title + "\n## Open Decisions\n\n| paths | needed before | Context | ID | pattern |\n|--|--|--|--|--|\n",
+	} {
+		t.Run(claim, func(t *testing.T) {
+			d := newDesk(t, map[string]string{indexFile: index, root + "/decisions/.gitkeep": ""})
+			_, err := d.Open(ctx, q)
+			must(t, err)
+			if got := load(t, d.tree()).Questions(); fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+				t.Errorf("got\n%q\nwant\n%q, in\n%s", got, want, d.read(indexFile))
+			}
+			if got := d.codes(); got != "" {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+	t.Run("a table that has no place for it", func(t *testing.T) {
+		d := newDesk(t, map[string]string{indexFile: title + "\n## Open Decisions\n\n| id | question |\n|--|--|\n", root + "/decisions/.gitkeep": ""})
+		d.refused(finding.ExitInvalid, func() error { _, err := d.Open(ctx, q); return err })
+	})
 }
 
 func TestAProposalBecomesAQuestionAgain(t *testing.T) {
@@ -808,6 +836,39 @@ func TestWithoutAReadableBaseNothingIsWritten(t *testing.T) {
 			d.refused(finding.ExitInvalid, func() error { _, err := d.Index(ctx); return err })
 			d.refused(finding.ExitInvalid, func() error { _, err := d.Open(ctx, Question{Context: "who?"}); return err })
 		})
+	}
+}
+
+// A file that changes between reading and writing is never overwritten.
+func TestWhatSomebodyElseWroteMeanwhileStays(t *testing.T) {
+	d := newDesk(t, plain)
+	id := d.submitted(payload("Race"))
+	stale := d.tree()
+	load(t, stale) // a snapshot keeps what it has read
+	d.swap(root+"/decisions/2026-06-20-001-race.md", "Two operators can", "Two operators may")
+	d.Writer.Tree = func() finding.Tree { return stale }
+	d.unchanged(func() {
+		if _, err := d.Approve(ctx, []string{id}, Yes{Statement: "yes"}); !errors.Is(err, store.ErrStale) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestABaseMayBeTheTopOfTheRepository(t *testing.T) {
+	d := newDesk(t, map[string]string{"SKMB.md": plain[indexFile], "decisions/001-notifier.md": plain[notifier], "decisions/002-race.md": plain[race], "decisions/003-restart.md": plain[restart]})
+	d.Writer.Root = "."
+	a, done, err := d.submit(payload("Race"), "")
+	if err != nil || !slices.Equal(done.Files, []string{"SKMB.md", "decisions/2026-06-20-001-race.md"}) {
+		t.Fatalf("got %+v, %v", done, err)
+	}
+	_, err = d.PermitDefault(ctx, a.IDs[0], "2026-09-01", Yes{Statement: "for now"})
+	must(t, err)
+	if got := judge(t, Options{Roots: []string{"."}}, d.tree()); len(got) > 0 {
+		t.Errorf("got%s", list(got))
+	}
+	before := d.read("SKMB.md")
+	if _, err := d.Index(ctx); err != nil || d.read("SKMB.md") != before {
+		t.Errorf("%v, the index became\n%s", err, d.read("SKMB.md"))
 	}
 }
 

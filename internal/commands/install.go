@@ -133,7 +133,7 @@ func (c *call) install(files func(*repo.Repo) (map[string][]byte, error)) error 
 		}
 	}
 	c.printPlan(plan)
-	return install.Apply(c.ctx, s, plan)
+	return install.Apply(c.ctx, s, r, plan)
 }
 
 func (c *call) printPlan(p *install.Plan) {

@@ -1,8 +1,11 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +28,8 @@ func modeFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "worktree", Usage: "the tracked files as they stand on disk"},
 		&cli.StringFlag{Name: "commit", Usage: "one commit, against its parents: `REV`"},
 		&cli.StringFlag{Name: "range", Usage: "what `A..B` brings, judged with A's configuration"},
+		&cli.BoolFlag{Name: "write-baseline", Usage: "record today's errors as known, so that only new ones block"},
+		&cli.StringFlag{Name: "merge-with", Usage: "what merging `REV` into HEAD (or into --commit) would give"},
 		&cli.BoolFlag{Name: "verbose", Usage: "show findings of severity info too"},
 		&cli.StringFlag{Name: "color", Usage: "colour severities: `WHEN` is auto, always or never", Value: "auto"},
 		formatFlag, dirFlag,
@@ -37,6 +42,7 @@ func lintCommand() *cli.Command {
 		Usage: "run the checks, as the hooks and CI do",
 		UsageText: "assent lint                          what the next commit will hold\n" +
 			"assent lint --range origin/main..HEAD    a branch, in CI\n" +
+			"assent lint --merge-with main            what merging main would give\n" +
 			"assent lint --commit HEAD --format json  one commit, for a program",
 		Flags:  modeFlags(),
 		Action: action(0, func(c *call) error { return c.lint("") }),
@@ -56,6 +62,10 @@ func (c *call) lint(area string) error {
 	}
 	defer r.Close()
 	report, err := c.judge(r, area)
+	var done exit
+	if errors.As(err, &done) {
+		return exitWith(int(done))
+	}
 	if err != nil {
 		var coder finding.Coder
 		if !errors.As(err, &coder) {
@@ -98,9 +108,62 @@ func (c *call) judge(r *repo.Repo, area string) (finding.Report, error) {
 		}
 		checks = own
 	}
-	report := t.Run(c.ctx, checks)
+	report, err := t.Run(c.ctx, checks)
+	if err != nil {
+		return report, err
+	}
 	t.NothingExamined(&report)
+	if c.Bool("write-baseline") {
+		return report, c.writeBaseline(r, t, report)
+	}
 	return report, nil
+}
+
+// writeBaseline records today's error findings, so that an old base can be adopted, and
+// says what it adds and drops.
+func (c *call) writeBaseline(r *repo.Repo, t *lint.Target, report finding.Report) error {
+	if r.Bare() || t.Mode != lint.ModeStaged && t.Mode != lint.ModeWorktree {
+		return invalid("use --staged or --worktree", "a baseline is written for what stands here now")
+	}
+	b, added, dropped, err := t.WriteBaseline(report)
+	if err != nil {
+		return err
+	}
+	data, err := b.Marshal()
+	if err != nil {
+		return err
+	}
+	s, err := c.store(r)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	_, err = s.Update(c.ctx, func(tx *store.Tx) error {
+		name := store.Name{Root: treeRoot, Path: lint.BaselineName}
+		old, err := tx.Read(name)
+		if err != nil {
+			return err
+		}
+		return tx.Put(store.Record, name, data, old.Digest)
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range added {
+		c.out("added   %s %s", e.Code, e.Path)
+	}
+	for _, e := range dropped {
+		c.out("dropped %s %s", e.Code, e.Path)
+	}
+	c.say("%s holds %s; add it: git add %s", lint.BaselineName, entries(len(b.Entries)), lint.BaselineName)
+	return exit(finding.ExitOK)
+}
+
+func entries(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
 }
 
 func (c *call) target(r *repo.Repo) (*lint.Target, error) {
@@ -113,14 +176,19 @@ func (c *call) target(r *repo.Repo) (*lint.Target, error) {
 	if chosen > 1 {
 		return nil, invalid("choose one of --staged, --worktree, --commit, --range", "more than one mode")
 	}
+	if c.IsSet("merge-with") {
+		if chosen > 0 && !c.IsSet("commit") {
+			return nil, invalid("--merge-with goes with --commit only", "more than one mode")
+		}
+		return lint.MergeWith(c.ctx, r, cmp.Or(c.String("commit"), "HEAD"), c.String("merge-with"))
+	}
 	switch {
 	case c.IsSet("commit"):
 		return lint.Commit(c.ctx, r, c.String("commit"))
 	case c.IsSet("range"):
-		a, b, ok := strings.Cut(c.String("range"), "..")
-		b = strings.TrimPrefix(b, ".")
-		if !ok || a == "" || b == "" {
-			return nil, invalid("write --range A..B", "%q is no range", c.String("range"))
+		a, b, err := splitRange(c.String("range"))
+		if err != nil {
+			return nil, err
 		}
 		return lint.Range(c.ctx, r, a, b)
 	case c.Bool("worktree"):
@@ -130,6 +198,16 @@ func (c *call) target(r *repo.Repo) (*lint.Target, error) {
 		return nil, invalid("use --commit REV or --range A..B", "a bare repository has nothing staged")
 	}
 	return lint.Staged(c.ctx, r)
+}
+
+// splitRange takes A..B apart; A...B is the same.
+func splitRange(s string) (a, b string, err error) {
+	a, b, ok := strings.Cut(s, "..")
+	b = strings.TrimPrefix(b, ".")
+	if !ok || a == "" || b == "" {
+		return "", "", invalid("write --range A..B", "%q is no range", s)
+	}
+	return a, b, nil
 }
 
 func explainCommand() *cli.Command {
@@ -183,7 +261,9 @@ func explainCommand() *cli.Command {
 }
 
 // allChecks is the list of every check of every domain, and of lint itself.
-func allChecks() []finding.Check { return append(skmb.Checks(skmb.Options{}), lint.Codes...) }
+func allChecks() []finding.Check {
+	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, lint.Codes)
+}
 
 type explanation struct {
 	Code     string           `json:"code"`

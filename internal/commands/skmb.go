@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -52,7 +53,7 @@ func printLifecycle(c *cli.Context) error {
 }
 
 func skmbCommands() []*cli.Command {
-	return append([]*cli.Command{initCommand("skmb"), checkCommand()}, append(writingCommands(), readingCommands()...)...)
+	return append([]*cli.Command{initCommand("skmb"), checkCommand()}, slices.Concat(writingCommands(), readingCommands(), askingCommands(), mergingCommands())...)
 }
 
 func checkCommand() *cli.Command {
@@ -266,7 +267,8 @@ func (c *call) writer(run func(w *skmb.Writer, r *repo.Repo) error) error {
 		defer s.Close()
 		return run(&skmb.Writer{
 			Store: s, Root: root, Tool: "assent " + Version(),
-			Tree: func() finding.Tree { return repo.Disk(r.Root) },
+			Tree:      func() finding.Tree { return repo.Disk(r.Root) },
+			Elsewhere: func(ctx context.Context) ([]string, error) { return r.NamesOnBranches(ctx, skmb.DecisionsDir(root)) },
 			Env: boundary.Env{Now: c.Now, Who: func(ctx context.Context) (string, string, error) {
 				name, email, err := r.Identity(ctx)
 				if err != nil {

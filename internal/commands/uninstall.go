@@ -42,7 +42,7 @@ func uninstall(c *call) error {
 	for _, line := range u.Lines() {
 		c.out("%s", line)
 	}
-	if len(u.Items) > 0 && !c.Bool("dry-run") {
+	if len(u.Lines()) > 0 && !c.Bool("dry-run") {
 		card := strings.Join(u.Lines(), "\n")
 		sum := sha256.Sum256([]byte(card))
 		_, err := approval.Ask(c.ctx, c.Env, approval.Statement{
@@ -55,14 +55,14 @@ func uninstall(c *call) error {
 		if err != nil {
 			return err
 		}
-		if err := u.Apply(c.ctx, s); err != nil {
+		if err := u.Apply(c.ctx, s, r); err != nil {
 			return err
 		}
 	}
 	if len(u.Left) > 0 {
 		return &failure{finding.ExitStale, errors.New(strings.Join(u.Left, "\n")), ""}
 	}
-	if len(u.Items) == 0 {
+	if len(u.Lines()) == 0 {
 		c.say("no hooks of ours are installed")
 	}
 	return nil

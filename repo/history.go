@@ -1,0 +1,146 @@
+package repo
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// maxRefs bounds how many branches are looked at.
+const maxRefs = 200
+
+// NamesOnBranches returns the names that a directory has on any local or remote-tracking
+// branch, newest branches first, 200 at most.
+func (r *Repo) NamesOnBranches(ctx context.Context, dir string) ([]string, error) {
+	out, err := r.git(ctx, "for-each-ref", fmt.Sprintf("--count=%d", maxRefs), "--sort=-committerdate", "--format=%(objectname)", "refs/heads", "refs/remotes")
+	if err != nil {
+		return nil, err
+	}
+	ids := strings.Fields(string(out))
+	if len(ids) == 0 || strings.ContainsAny(dir, "\n\x00") {
+		return nil, nil
+	}
+	asked := make([]string, len(ids))
+	for i, id := range ids {
+		asked[i] = id + ":" + dir
+	}
+	got, err := r.read(asked...)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, o := range got {
+		if o.err != nil || o.kind != "tree" { // the branch has no such directory
+			continue
+		}
+		entries, err := parseTree(o.data, len(o.id)/2)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			names = append(names, e.name)
+		}
+	}
+	return names, nil
+}
+
+// Version is a path at one commit that changed it.
+type Version struct {
+	Commit  string
+	Data    []byte // nil if the commit removed it
+	Subject string
+	Message string
+	Author  string // name
+	When    string // committer date, seconds since 1970 and zone, as Git stores it
+}
+
+// History returns the versions of a path in the history of HEAD, oldest first. Merges count
+// where they changed it.
+func (r *Repo) History(ctx context.Context, path string) ([]Version, error) {
+	ids, err := r.listCommits(ctx, "--reverse", "--topo-order", "HEAD", "--", path)
+	if err != nil {
+		return nil, err
+	}
+	asked := make([]string, 0, 2*len(ids))
+	for _, id := range ids {
+		asked = append(asked, id, id+":"+path)
+	}
+	if len(asked) == 0 || strings.ContainsAny(path, "\n\x00") {
+		return nil, nil
+	}
+	got, err := r.read(asked...)
+	if err != nil {
+		return nil, err
+	}
+	var out []Version
+	for i, id := range ids {
+		v := Version{Commit: id}
+		if got[2*i].err != nil {
+			return nil, got[2*i].err
+		}
+		v.readCommit(string(got[2*i].data))
+		if got[2*i+1].err == nil {
+			v.Data = got[2*i+1].data
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// Messages returns the commits of a..b, oldest first, with their messages.
+func (r *Repo) Messages(ctx context.Context, a, b string) ([]Version, error) {
+	ids, err := r.listCommits(ctx, "--reverse", "--topo-order", "--end-of-options", a+".."+b)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	got, err := r.read(ids...)
+	if err != nil {
+		return nil, err
+	}
+	var out []Version
+	for i, id := range ids {
+		if got[i].err != nil {
+			return nil, got[i].err
+		}
+		v := Version{Commit: id}
+		v.readCommit(string(got[i].data))
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+func (v *Version) readCommit(data string) {
+	head, message, _ := strings.Cut(data, "\n\n")
+	v.Message = message
+	v.Subject, _, _ = strings.Cut(message, "\n")
+	for line := range strings.Lines(head) {
+		key, value, _ := strings.Cut(strings.TrimRight(line, "\n"), " ")
+		switch key {
+		case "author":
+			v.Author, _, _ = strings.Cut(value, " <")
+		case "committer":
+			if i := strings.LastIndex(value, "> "); i >= 0 {
+				v.When = value[i+2:]
+			}
+		}
+	}
+}
+
+func (r *Repo) listCommits(ctx context.Context, args ...string) ([]string, error) {
+	args = append([]string{"rev-list"}, args...)
+	c := r.command(args...)
+	var ids []string
+	c.Stdout = func(in io.Reader) error {
+		lines := bufio.NewScanner(in)
+		for lines.Scan() {
+			if ids = append(ids, lines.Text()); len(ids) > maxEntries {
+				return fmt.Errorf("more than %d commits", maxEntries)
+			}
+		}
+		return lines.Err()
+	}
+	_, err := r.run(ctx, c, args)
+	return ids, err
+}
