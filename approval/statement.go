@@ -4,6 +4,7 @@
 package approval
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,7 +23,43 @@ import (
 const (
 	MethodStatement = "statement"
 	MethodTerminal  = "terminal"
+	MethodSignature = "signature"
 )
+
+// Level orders the methods by what they show. Policy asks for a level.
+type Level int
+
+const (
+	LevelNone Level = iota
+	LevelStatement
+	LevelTerminal
+	LevelSignature
+	LevelTouch // a signature by a hardware key that somebody touched
+)
+
+func (l Level) String() string {
+	return [...]string{"none", "statement", "terminal", "signature", "signature of a touched key"}[l]
+}
+
+// LevelOf is the level of a method by its name; a touch is known only from the signature.
+func LevelOf(method string) Level {
+	switch method {
+	case MethodStatement:
+		return LevelStatement
+	case MethodTerminal:
+		return LevelTerminal
+	case MethodSignature:
+		return LevelSignature
+	}
+	return LevelNone
+}
+
+// Given is a yes: how it was given, on which statement, and what that left behind.
+type Given struct {
+	Method    string
+	Statement Statement
+	Proof     Proof
+}
 
 // Statement is the text that is approved: header lines in a fixed order, an empty line,
 // the card, a final newline.
@@ -109,9 +146,14 @@ type Person struct {
 
 // Proof is what the method leaves behind.
 type Proof struct {
-	Foreground  bool   `json:"foreground"`
-	Tries       int    `json:"tries"`
-	ShownSHA256 string `json:"shown_sha256"` // of the statement
+	Foreground  bool   `json:"foreground,omitzero"`
+	Tries       int    `json:"tries,omitzero"`
+	ShownSHA256 string `json:"shown_sha256,omitzero"` // of the statement
+	Principal   string `json:"principal,omitzero"`
+	KeyType     string `json:"key_type,omitzero"`
+	Fingerprint string `json:"fingerprint,omitzero"`
+	Signature   string `json:"signature,omitzero"` // armored SSHSIG
+	Touch       bool   `json:"touch,omitzero"`
 }
 
 // Path is where the record of an id stands, from the top of the repository.
@@ -119,47 +161,67 @@ func Path(id string) string { return ".assent/approval/" + id + ".json" }
 
 // Seal makes the record of a yes, in its stored form. A statement that would not read back
 // is refused.
-func Seal(s Statement, method string, by Person, proof Proof, basis boundary.Basis, tool string, at time.Time) (id string, data []byte, err error) {
+func Seal(g Given, by Person, basis boundary.Basis, tool string, at time.Time) (id string, data []byte, err error) {
+	s := g.Statement
 	if _, err := ParseStatement(s.Text()); err != nil {
 		return "", nil, err
 	}
 	r := Record{
 		Envelope:  boundary.Envelope{SchemaVersion: 1, Kind: "approval", CreatedAt: at.UTC().Format(time.RFC3339), Basis: basis, RequestSHA256: s.Digest, Parents: []string{}, ToolVersion: tool},
-		Statement: s.Text(), Method: method, GivenAt: at.UTC().Format(time.RFC3339), By: by, Proof: proof,
+		Statement: s.Text(), Method: g.Method, GivenAt: at.UTC().Format(time.RFC3339), By: by, Proof: g.Proof,
 	}
 	return boundary.Seal("AP", &r, func(id string) { r.ID = id }, at)
 }
 
-// Verify reads a stored record and holds it against what it must approve. The error says
-// what does not hold.
-func Verify(data []byte, id, domain, subject, digest string) error {
-	var r Record
-	if err := boundary.Unseal("AP", data, &r); err != nil {
-		return err
+// Want is what a record must approve.
+type Want struct{ ID, Domain, Subject, Digest string }
+
+// Verify reads a stored record and holds it against what it must approve; a signature is
+// verified against the trust roots. It is the one reader of approvals for the checks of all
+// domains. The error says what does not hold.
+func Verify(ctx context.Context, env []string, data []byte, want Want, trust Signers) (Statement, Level, error) {
+	r, s, err := verifyForm(data, want)
+	if err != nil || r.Method != MethodSignature {
+		return s, LevelOf(r.Method), err
 	}
-	s, err := ParseStatement(r.Statement)
-	if err != nil {
-		return err
+	sig, err := trust.Verify(ctx, env, s, r.Proof.Signature)
+	switch {
+	case err != nil:
+		return s, LevelNone, err
+	case sig.Principal != r.Proof.Principal || sig.Fingerprint != r.Proof.Fingerprint || sig.Touch != r.Proof.Touch:
+		return s, LevelNone, errors.New("its proof says something else than its signature")
+	case sig.Touch:
+		return s, LevelTouch, nil
+	}
+	return s, LevelSignature, nil
+}
+
+func verifyForm(data []byte, want Want) (r Record, s Statement, err error) {
+	if err := boundary.Unseal("AP", data, &r); err != nil {
+		return r, s, err
+	}
+	if s, err = ParseStatement(r.Statement); err != nil {
+		return r, s, err
 	}
 	given, err := time.Parse(time.RFC3339, r.GivenAt)
 	shown := sha256.Sum256([]byte(r.Statement))
 	switch {
 	case err != nil:
-		return err
+		return r, s, err
 	case r.SchemaVersion != 1:
-		return fmt.Errorf("it has the schema version %d, which this program does not know", r.SchemaVersion)
-	case r.Method != MethodStatement && r.Method != MethodTerminal:
-		return fmt.Errorf("%q is no method of saying yes", r.Method)
+		return r, s, fmt.Errorf("it has the schema version %d, which this program does not know", r.SchemaVersion)
+	case LevelOf(r.Method) == LevelNone:
+		return r, s, fmt.Errorf("%q is no method of saying yes", r.Method)
 	case r.Method == MethodTerminal && r.Proof.ShownSHA256 != hex.EncodeToString(shown[:]):
-		return errors.New("another text was shown than the one that it holds")
-	case r.Kind != "approval" || r.ID != id:
-		return fmt.Errorf("it is the record %s of kind %s", r.ID, r.Kind)
-	case s.Domain != domain || s.Subject != subject:
-		return fmt.Errorf("it approves %s %s", s.Domain, s.Subject)
-	case s.Digest != digest:
-		return errors.New("it approves another text")
+		return r, s, errors.New("another text was shown than the one that it holds")
+	case r.Kind != "approval" || r.ID != want.ID:
+		return r, s, fmt.Errorf("it is the record %s of kind %s", r.ID, r.Kind)
+	case s.Domain != want.Domain || s.Subject != want.Subject:
+		return r, s, fmt.Errorf("it approves %s %s", s.Domain, s.Subject)
+	case s.Digest != want.Digest:
+		return r, s, errors.New("it approves another text")
 	case given.Before(s.Issued) || given.After(s.Issued.Add(Life)):
-		return errors.New("it was given outside of the time in which the statement could be approved")
+		return r, s, errors.New("it was given outside of the time in which the statement could be approved")
 	}
-	return nil
+	return r, s, nil
 }

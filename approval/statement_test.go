@@ -2,6 +2,7 @@ package approval_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
@@ -206,8 +207,15 @@ func shown(s approval.Statement) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// verify is Verify without signers.
+func verify(data []byte, id, domain, subject, digest string) error {
+	_, _, err := approval.Verify(context.Background(), nil, data, approval.Want{ID: id, Domain: domain, Subject: subject, Digest: digest}, approval.Signers{})
+	return err
+}
+
 func seal(s approval.Statement, method string, at time.Time, shown string) (string, []byte, error) {
-	return approval.Seal(s, method, approval.Person{Name: "Ada Lovelace", Email: "ada@example.org"}, approval.Proof{Foreground: shown != "", Tries: 1, ShownSHA256: shown}, boundary.Basis{Commit: "c0ffee", Tree: "7ea"}, "v1", at)
+	given := approval.Given{Method: method, Statement: s, Proof: approval.Proof{Foreground: shown != "", Tries: 1, ShownSHA256: shown}}
+	return approval.Seal(given, approval.Person{Name: "Ada Lovelace", Email: "ada@example.org"}, boundary.Basis{Commit: "c0ffee", Tree: "7ea"}, "v1", at)
 }
 
 // The record of a yes has one form, and verifies.
@@ -250,7 +258,7 @@ func TestSeal(t *testing.T) {
 	if string(data) != want {
 		t.Errorf("got\n%s\nwant\n%s", data, want)
 	}
-	if err := approval.Verify(data, id, "skmb", "SKMB-2026-03-01-001", digest); err != nil {
+	if err := verify(data, id, "skmb", "SKMB-2026-03-01-001", digest); err != nil {
 		t.Error(err)
 	}
 	again, same, err := seal(statement(), approval.MethodTerminal, at, shown(statement()))
@@ -311,7 +319,7 @@ func TestVerify(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			id, data := forge(t, c.change)
-			err := approval.Verify(data, id, "skmb", subject, digest)
+			err := verify(data, id, "skmb", subject, digest)
 			if c.why == "" && err != nil || c.why != "" && (err == nil || !strings.Contains(err.Error(), c.why)) {
 				t.Errorf("got the error %v, want %q in it", err, c.why)
 			}
@@ -327,7 +335,7 @@ func TestVerify(t *testing.T) {
 		{"for an empty digest", id, "skmb", subject, "", "another text"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if err := approval.Verify(data, c.id, c.domain, c.subject, c.digest); err == nil || !strings.Contains(err.Error(), c.why) {
+			if err := verify(data, c.id, c.domain, c.subject, c.digest); err == nil || !strings.Contains(err.Error(), c.why) {
 				t.Errorf("got the error %v, want %q in it", err, c.why)
 			}
 		})
@@ -336,17 +344,17 @@ func TestVerify(t *testing.T) {
 		for i := range data {
 			changed := bytes.Clone(data)
 			changed[i] ^= 1
-			if approval.Verify(changed, id, "skmb", subject, digest) == nil {
+			if verify(changed, id, "skmb", subject, digest) == nil {
 				t.Errorf("byte %d: %q verifies", i, changed[max(0, i-20):min(len(changed), i+20)])
 			}
-			if approval.Verify(slices.Delete(bytes.Clone(data), i, i+1), id, "skmb", subject, digest) == nil {
+			if verify(slices.Delete(bytes.Clone(data), i, i+1), id, "skmb", subject, digest) == nil {
 				t.Errorf("without byte %d it verifies", i)
 			}
 		}
 	})
 	for name, bad := range map[string]string{"of nothing": "", "of prose": "approved", "of null": "null\n", "of an array": "[]\n", "of an empty object": "{}\n"} {
 		t.Run(name, func(t *testing.T) {
-			if approval.Verify([]byte(bad), id, "skmb", subject, digest) == nil {
+			if verify([]byte(bad), id, "skmb", subject, digest) == nil {
 				t.Error("verifies")
 			}
 		})

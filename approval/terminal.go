@@ -48,28 +48,28 @@ var hosts = []string{"CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"}
 
 // Ask shows a statement on the controlling terminal and waits for the code. question says
 // what the yes means.
-func Ask(ctx context.Context, env []string, s Statement, question string) (Proof, error) {
+func Ask(ctx context.Context, env []string, s Statement, question string) (Given, error) {
 	for _, kv := range env {
 		for _, h := range hosts {
 			if k, v, _ := strings.Cut(kv, "="); k == h && v != "" {
-				return Proof{}, fmt.Errorf("%w (an agent's session: %s is set). Use a terminal of your own", ErrNoTerminal, h)
+				return Given{}, fmt.Errorf("%w (an agent's session: %s is set). Use a terminal of your own", ErrNoTerminal, h)
 			}
 		}
 	}
 	in, out, err := openTerminal()
 	if err != nil {
-		return Proof{}, fmt.Errorf("%w (%v)", ErrNoTerminal, err)
+		return Given{}, fmt.Errorf("%w (%v)", ErrNoTerminal, err)
 	}
 	defer in.Close()
 	defer out.Close()
 	if !foreground(in) {
-		return Proof{}, fmt.Errorf("%w: the command is in the background", ErrNoTerminal)
+		return Given{}, fmt.Errorf("%w: the command is in the background", ErrNoTerminal)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	lines := readLines(in)
 	if err := page(ctx, in, out, lines, s.Text()); err != nil {
-		return Proof{}, err
+		return Given{}, err
 	}
 	sum := sha256.Sum256([]byte(s.Text()))
 	proof := Proof{Foreground: true, ShownSHA256: hex.EncodeToString(sum[:])}
@@ -80,13 +80,13 @@ func Ask(ctx context.Context, env []string, s Statement, question string) (Proof
 		line, err := lines.next(ctx)
 		if err != nil {
 			fmt.Fprintln(out)
-			return Proof{}, fmt.Errorf("%w (%v)", ErrDeclined, err)
+			return Given{}, fmt.Errorf("%w (%v)", ErrDeclined, err)
 		}
 		if strings.ToUpper(strings.TrimSpace(line)) == code {
-			return proof, nil
+			return Given{MethodTerminal, s, proof}, nil
 		}
 	}
-	return Proof{}, ErrDeclined
+	return Given{}, ErrDeclined
 }
 
 func newCode() string {

@@ -269,6 +269,11 @@ func TestSeal(t *testing.T) {
 	if again, _ := seal(t, old); again != id {
 		t.Errorf("with an old id the id is %s, want %s", again, id)
 	}
+	zone := newRecord()
+	zone.CreatedAt = noon.Format(time.RFC3339) // the day of the id is that of UTC all the same
+	if id, data := seal(t, zone); !strings.HasPrefix(id, "AB-20260303-") || boundary.Unseal("AB", data, new(record)) != nil {
+		t.Errorf("a record of another zone has the id %s and gives %v", id, boundary.Unseal("AB", data, new(record)))
+	}
 	other := newRecord()
 	other.List[1] = "b"
 	if again, _ := seal(t, other); again == id {
@@ -434,8 +439,9 @@ func TestSubmit(t *testing.T) {
 		{"rules object", example, func(p *boundary.Payload[skmb.DecisionPayload]) {
 			p.Violate("boundary/ref-unknown", "/applies_to/0", "a hint", "one")
 			p.Violate("skmb/rule", "/title", "", "two")
+			p.Violate("boundary/policy-denied", "/title", "", "first by its code")
 			p.Violate("skmb/rule", "/no/such", "", "three")
-		}, nil, []string{"1:1 skmb/rule /no/such", "2:9 skmb/rule /title", "2:167 boundary/ref-unknown /applies_to/0"}, "rules"},
+		}, nil, []string{"1:1 skmb/rule /no/such", "2:9 boundary/policy-denied /title", "2:9 skmb/rule /title", "2:167 boundary/ref-unknown /applies_to/0"}, "rules"},
 		{"not persisted", example, nil, broken, nil, "rules persist"},
 	} {
 		t.Run(s.name, func(t *testing.T) {

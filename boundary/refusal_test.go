@@ -52,13 +52,22 @@ func TestRefusalExitCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 300 {
-			p.Violate(denied, "/title", "", "x")
+		for i := range 300 {
+			p.Violate(denied, []string{"/scope", "/title"}[i%2], "", "%d", i)
 		}
 		p.Violate(invalid, "/applies_to", "", "x")
 		r := refusal(t, p.Err())
 		if len(r.Violations) != 200 || r.Count != 301 || r.ExitCode() != finding.ExitInvalid {
 			t.Errorf("%d of %d violations are listed, exit code %d", len(r.Violations), r.Count, r.ExitCode())
+		}
+		for i, v := range r.Violations {
+			want := 2*i + 1 // of one place in the order of noting, the title before the scope
+			if i >= 150 {
+				want = 2 * (i - 150)
+			}
+			if v.Message != fmt.Sprint(want) {
+				t.Fatalf("violation %d is the one of number %s, want %d", i, v.Message, want)
+			}
 		}
 	})
 }
@@ -131,6 +140,22 @@ func TestRefusalText(t *testing.T) {
 				t.Errorf("not fit for a terminal: %q", r.Error())
 			}
 		})
+	}
+}
+
+// A rule of a domain may quote what it likes; it breaks no line either.
+func TestRefusalOfARule(t *testing.T) {
+	p, err := skmb.DecisionKind.Read(strings.NewReader(skmb.DecisionKind.Example), "payload.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Violate("skmb/rule", "/scope", "known: a\nb\u202e", "there is no %s", "c\n<stdin>:1:1: x\x1b[2K")
+	want := "payload.json:1:63: skmb/rule /scope: there is no c <stdin>:1:1: x\n  hint: known: a b"
+	if got := p.Err().Error(); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if v := refusal(t, p.Err()).Violations[0]; v.Hint != "known: a\nb\u202e" || v.Stage != 5 || v.Class != boundary.InvalidPayload {
+		t.Errorf("got %+v", v)
 	}
 }
 

@@ -27,6 +27,8 @@ const maxBytes = 256 << 10
 type Config struct {
 	Version int  `json:"version" jsonschema:"minimum=1,maximum=1" jsonschema_description:"version of the format: 1"`
 	Skmb    Skmb `json:"skmb,omitzero" jsonschema_description:"the decision bases"`
+
+	Approval Approval `json:"approval,omitzero" jsonschema_description:"what counts as a yes"`
 }
 
 // Skmb configures the decision bases.
@@ -39,6 +41,36 @@ type Skmb struct {
 type Archive struct {
 	Mode Mode   `json:"mode,omitzero" jsonschema_description:"changed: when the base differs from the newest archive; every: after each commit; off"`
 	Dir  string `json:"dir,omitzero" jsonschema:"minLength=1,maxLength=60" text:"line" jsonschema_description:"name of the archive directory in each base"`
+}
+
+// Approval says what counts as a yes. It can only be raised: the floor is a statement.
+type Approval struct {
+	Required       Level   `json:"required,omitzero" jsonschema_description:"the least that counts: statement, terminal or signature"`
+	AllowedSigners string  `json:"allowed_signers,omitzero" jsonschema:"minLength=1,maxLength=200" text:"line" jsonschema_description:"file that lists who may sign"`
+	Touch          bool    `json:"touch,omitzero" jsonschema_description:"a signature counts only by a hardware key that was touched"`
+	Domains        Domains `json:"domains,omitzero" jsonschema_description:"what single domains ask for beyond that"`
+}
+
+// Domains are levels for single domains.
+type Domains struct {
+	Skmb Domain `json:"skmb,omitzero" jsonschema_description:"decisions"`
+}
+
+// Domain is the level of one domain.
+type Domain struct {
+	Required Level `json:"required,omitzero" jsonschema_description:"the least that counts there"`
+}
+
+// Level is a method of approval by its name.
+type Level string
+
+// EnumValues lists the levels, weakest first.
+func (Level) EnumValues() []string { return []string{"statement", "terminal", "signature"} }
+
+// RequiredFor is the highest level that the configuration asks for in a domain.
+func (a Approval) RequiredFor(domain Level) Level {
+	order := Level("").EnumValues()
+	return Level(order[max(slices.Index(order, string(a.Required)), slices.Index(order, string(domain)), 0)])
 }
 
 // Mode says when an archive is made.
@@ -62,6 +94,8 @@ func (c Config) withDefaults() Config {
 	}
 	c.Skmb.Archive.Mode = cmp.Or(c.Skmb.Archive.Mode, Changed)
 	c.Skmb.Archive.Dir = cmp.Or(c.Skmb.Archive.Dir, "archive")
+	c.Approval.Required = cmp.Or(c.Approval.Required, "statement")
+	c.Approval.AllowedSigners = cmp.Or(c.Approval.AllowedSigners, ".assent/allowed_signers")
 	return c
 }
 
@@ -122,13 +156,13 @@ func pathRules(n *boundary.Node) []boundary.Violation {
 	}
 	if roots := skmb.Member("roots"); roots != nil {
 		for i, r := range roots.Items {
-			if r.Kind == boundary.String && r.Text != "" && !isRoot(r.Text) {
+			if r.Text != "" && !isRoot(r.Text) {
 				vs = append(vs, boundary.NewViolation("boundary/pattern", fmt.Sprintf("/skmb/roots/%d", i), r.Pos, "%q is no plain path below the top of the repository", r.Text))
 			}
 		}
 	}
 	if archive := skmb.Member("archive"); archive != nil {
-		if dir := archive.Member("dir"); dir != nil && dir.Kind == boundary.String && dir.Text != "" && !isArchive(dir.Text) {
+		if dir := archive.Member("dir"); dir != nil && dir.Text != "" && !isArchive(dir.Text) {
 			vs = append(vs, boundary.NewViolation("boundary/pattern", "/skmb/archive/dir", dir.Pos, "%q is no name for the archive directory", dir.Text))
 		}
 	}

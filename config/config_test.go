@@ -28,15 +28,19 @@ func exitCode(t *testing.T, err error) int {
 
 // A repository without the file, and one whose file says nothing, have every default.
 func TestDefaults(t *testing.T) {
-	want := config.Config{Version: 1, Skmb: config.Skmb{Roots: []string{"docs/isme"}, Archive: config.Archive{Mode: config.Changed, Dir: "archive"}}}
+	want := config.Config{
+		Version:  1,
+		Skmb:     config.Skmb{Roots: []string{"docs/isme"}, Archive: config.Archive{Mode: config.Changed, Dir: "archive"}},
+		Approval: config.Approval{Required: "statement", AllowedSigners: ".assent/allowed_signers"},
+	}
 	cases := []struct {
 		name string
 		tree fstest.MapFS
 	}{
 		{"no file", fstest.MapFS{}},
 		{"version alone", fstest.MapFS{config.Name: {Data: []byte("version: 1\n")}}},
-		{"empty mappings", fstest.MapFS{config.Name: {Data: []byte("version: 1\nskmb: {archive: {}}\n")}}},
-		{"the defaults spelt out", fstest.MapFS{config.Name: {Data: []byte("version: 1\nskmb:\n  roots: [docs/isme]\n  archive: {mode: changed, dir: archive}\n")}}},
+		{"empty mappings", fstest.MapFS{config.Name: {Data: []byte("version: 1\nskmb: {archive: {}}\napproval: {domains: {skmb: {}}}\n")}}},
+		{"the defaults spelt out", fstest.MapFS{config.Name: {Data: []byte("version: 1\nskmb:\n  roots: [docs/isme]\n  archive: {mode: changed, dir: archive}\napproval: {required: statement, allowed_signers: .assent/allowed_signers, touch: false}\n")}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -55,9 +59,43 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// The level of a domain is the highest that is asked for: configuration only raises it.
+func TestRequiredFor(t *testing.T) {
+	cases := []struct{ name, all, domain, want string }{
+		{"nothing", "", "", "statement"},
+		{"for all", "terminal", "", "terminal"},
+		{"for the domain", "statement", "signature", "signature"},
+		{"less for the domain", "signature", "statement", "signature"},
+		{"equal", "terminal", "terminal", "terminal"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if got := (config.Approval{Required: config.Level(c.all)}).RequiredFor(config.Level(c.domain)); string(got) != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A boolean is one in each of the spellings that YAML has for it.
+func TestBooleans(t *testing.T) {
+	for text, want := range map[string]string{"true": "true", "True": "true", "TRUE": "true", "false": "false", "False": "false", "yes": "", "on": "", "1": "", "'true'": "", "~": ""} {
+		t.Run(text, func(t *testing.T) {
+			c, err := config.Parse([]byte("version: 1\napproval: {touch: " + text + "}\n"))
+			switch {
+			case want == "" && (err == nil || !strings.HasPrefix(err.Error(), ".assent.yaml:2:19: boundary/type /approval/touch: ")):
+				t.Errorf("got %v, %v", c.Approval.Touch, err)
+			case want != "" && (err != nil || fmt.Sprint(c.Approval.Touch) != want):
+				t.Errorf("got %v, %v, want %s", c.Approval.Touch, err, want)
+			}
+		})
+	}
+}
+
 // What the file says is what holds, in every way in which YAML can say it.
 func TestParse(t *testing.T) {
-	want := config.Config{Version: 1, Skmb: config.Skmb{Roots: []string{"docs/isme", "équipe/décisions"}, Archive: config.Archive{Mode: config.Off, Dir: "old"}}}
+	want := config.Default()
+	want.Skmb = config.Skmb{Roots: []string{"docs/isme", "équipe/décisions"}, Archive: config.Archive{Mode: config.Off, Dir: "old"}}
 	cases := []struct{ name, text string }{
 		{"block style", "version: 1\nskmb:\n  roots:\n    - docs/isme\n    - équipe/décisions\n  archive:\n    mode: off\n    dir: old\n"},
 		{"flow style", "{version: 1, skmb: {roots: [docs/isme, équipe/décisions], archive: {mode: off, dir: old}}}"},
@@ -268,7 +306,7 @@ func TestSyntax(t *testing.T) {
 		{"a control", good + "# \x1b[31m", ".assent.yaml: yaml: "},
 		{"a version of YAML to come", "%YAML 2.0\n---\n" + good, ".assent.yaml: yaml: "},
 		{"no mapping", "...\n", ".assent.yaml: yaml: "},
-		{"a file that is too large", good + "#" + strings.Repeat("x", 256<<10), ".assent.yaml has more than 262144 bytes"},
+		{"a file that is too large", good + "#" + strings.Repeat("x", 256<<10-len(good)), ".assent.yaml has more than 262144 bytes"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -34,7 +34,7 @@ func toNode(y *yaml.Node, pointer string) (*boundary.Node, []boundary.Violation)
 		for i := 0; i+1 < len(y.Content); i += 2 {
 			key := y.Content[i]
 			k, wrong := toNode(key, pointer)
-			if len(wrong) == 0 && (k.Kind != boundary.String || key.ShortTag() != "!!str") {
+			if len(wrong) == 0 && key.ShortTag() != "!!str" {
 				wrong = append(wrong, boundary.NewViolation("boundary/type", pointer, k.Pos, "a key must be a plain string"))
 			}
 			if vs = append(vs, wrong...); len(wrong) > 0 {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"assent/approval"
+	"assent/config"
 	"assent/finding"
 	"assent/lint"
 	"assent/repo"
@@ -157,7 +159,11 @@ func judgeStaged(r *run) error {
 // Checks are the checks of all domains for one target.
 // history is asked only where it may take its time: not in a hook.
 func Checks(t *lint.Target, r *repo.Repo, today string, history bool) []finding.Check {
-	o := skmb.Options{Roots: t.Config.Skmb.Roots, Today: today, Seen: seen(r), Sides: t.Sides, Ancestor: t.Ancestor}
+	o := skmb.Options{Roots: t.Config.Skmb.Roots, Today: today, Seen: seen(r), Sides: t.Sides, Ancestor: t.Ancestor, Env: r.Caller()}
+	o.Required = Required(t.Config)
+	if trusted := t.Trusted(); trusted != nil {
+		o.Signers = Signers(trusted, t.Config)
+	}
 	if history && !r.Shallow {
 		o.Unknown = func(ctx context.Context, hashes []string) ([]string, error) {
 			return r.NotAncestors(ctx, hashes, t.Tip)
@@ -173,6 +179,24 @@ func Checks(t *lint.Target, r *repo.Repo, today string, history bool) []finding.
 		}
 	}
 	return skmb.Checks(o)
+}
+
+// Required is the least level of a yes to a decision.
+func Required(c config.Config) approval.Level {
+	level := approval.LevelOf(string(c.Approval.RequiredFor(c.Approval.Domains.Skmb.Required)))
+	if c.Approval.Touch && level == approval.LevelSignature {
+		return approval.LevelTouch
+	}
+	return level
+}
+
+// Signers are the trust roots of a tree: who may sign, and which keys are revoked. What is
+// not there or cannot be read lists nobody.
+func Signers(tree finding.Tree, c config.Config) approval.Signers {
+	var s approval.Signers
+	s.Allowed, _ = tree.ReadFile(c.Approval.AllowedSigners)
+	s.Revoked, _ = tree.ReadFile(".assent/revoked_keys")
+	return s
 }
 
 // Action is the last line of a blocked commit: what to do, and nothing that goes around

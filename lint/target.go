@@ -43,13 +43,17 @@ type Target struct {
 	Ancestor finding.Tree   // of both sides; nil if they have none
 
 	repo    *repo.Repo
-	trusted finding.Tree   // where the baseline that counts stands; nil: none counts
+	trusted finding.Tree   // where baseline and signers that count stand; nil: none count
 	own     finding.Result // what the configuration and the names gave
 }
 
 // Watch are the paths that a configuration makes the gate look at.
 func Watch(c config.Config) []string {
-	return append([]string{config.Name, ".assent"}, c.Skmb.Roots...)
+	watch := []string{config.Name, ".assent"}
+	if !strings.HasPrefix(c.Approval.AllowedSigners, ".assent/") {
+		watch = append(watch, c.Approval.AllowedSigners)
+	}
+	return append(watch, c.Skmb.Roots...)
 }
 
 // Staged judges what will be committed: the index that Git names. The configuration is
@@ -235,6 +239,10 @@ func MergeWith(ctx context.Context, r *repo.Repo, ours, other string) (*Target, 
 	}
 	return t, nil
 }
+
+// Trusted is the tree whose baseline and signers count: HEAD, or the base of what is judged;
+// nil if there is none.
+func (t *Target) Trusted() finding.Tree { return t.trusted }
 
 // cut says of an error in a shallow clone what is really missing.
 func cut(r *repo.Repo, err error, what string) error {

@@ -91,7 +91,11 @@ func (r *Repo) History(ctx context.Context, path string) ([]Version, error) {
 
 // Messages returns the commits of a..b, oldest first, with their messages.
 func (r *Repo) Messages(ctx context.Context, a, b string) ([]Version, error) {
-	ids, err := r.listCommits(ctx, "--reverse", "--topo-order", "--end-of-options", a+".."+b)
+	return r.messages(ctx, "--end-of-options", a+".."+b)
+}
+
+func (r *Repo) messages(ctx context.Context, args ...string) ([]Version, error) {
+	ids, err := r.listCommits(ctx, append([]string{"--reverse", "--topo-order"}, args...)...)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
@@ -143,4 +147,10 @@ func (r *Repo) listCommits(ctx context.Context, args ...string) ([]string, error
 	}
 	_, err := r.run(ctx, c, args)
 	return ids, err
+}
+
+// Mentioning returns the commits in the history of HEAD whose message holds a text, oldest
+// first.
+func (r *Repo) Mentioning(ctx context.Context, text string) ([]Version, error) {
+	return r.messages(ctx, "--fixed-strings", "--grep="+text, "HEAD", "--")
 }

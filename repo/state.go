@@ -87,6 +87,24 @@ func (r *Repo) Config(ctx context.Context, key string) (string, error) {
 	return strings.TrimSuffix(string(out), "\x00"), err
 }
 
+// SigningKey is the SSH key that Git signs with, as a file; "" if Git signs with something
+// else or not at all.
+func (r *Repo) SigningKey(ctx context.Context) (string, error) {
+	get := func(args ...string) (string, error) {
+		out, err := r.git(ctx, append([]string{"config", "-z"}, args...)...)
+		var git *GitError
+		if errors.As(err, &git) && git.Code == 1 {
+			return "", nil
+		}
+		return strings.TrimSuffix(string(out), "\x00"), err
+	}
+	format, err := get("--get", "gpg.format")
+	if err != nil || format != "ssh" {
+		return "", err
+	}
+	return get("--type=path", "--get", "user.signingKey")
+}
+
 // MergeFile merges three versions of a file line by line into the first (git-merge-file(1)),
 // and returns the number of conflicts.
 func (r *Repo) MergeFile(ctx context.Context, ours, base, theirs string) (int, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"assent/approval"
 	"assent/finding"
 )
 
@@ -12,6 +13,10 @@ type Options struct {
 	Roots []string // bases, slash-separated from the top of the repository
 	Today string   // UTC date, YYYY-MM-DD
 	Seen  []string // roots at which this clone had a base before
+
+	Required approval.Level   // the least that counts as a yes
+	Signers  approval.Signers // trust roots, from a commit that the change cannot alter
+	Env      []string         // for ssh-keygen, which verifies signatures
 
 	// Unknown returns those of the given commit hashes that are no ancestors of what is
 	// judged. nil: history is not asked (hooks, shallow clones).
@@ -168,6 +173,8 @@ var rules = []rule{
 		"`approval_source` quotes what the designer said. Empty, a placeholder, or without a letter it proves nothing. `skmb approve` records it.", of(approvalMissing)},
 	{"skmb/approval-invalid", finding.Error, finding.ScopeTree, "the recorded approval is of another text",
 		"The `approval` field holds the digest of the approved text. Where it differs from the text's digest, what stands there is not what was approved. Restore the text, or let it be approved again.", of(approvalInvalid)},
+	{"skmb/approval-level", finding.Error, finding.ScopeTree, "the approval is weaker than the policy asks for",
+		"`approval.required` in .assent.yaml asks for a code typed on a terminal, or for a signature by a key that .assent/allowed_signers lists. Signers and policy are those of the commit before, so that a change cannot name its own.", of(approvalLevel)},
 	{"skmb/accepted-changed", finding.Error, finding.ScopeChange, "an accepted decision was changed",
 		"Title, patterns, scope, paths, Decision, Applies To and Supersedes of an accepted record are what was approved. A change there needs a new approval; changes elsewhere do not.", acceptedChanged},
 	{"skmb/default-unpermitted", finding.Error, finding.ScopeTree, "a statistical default without permission",

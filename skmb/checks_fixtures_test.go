@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	"assent/approval"
 	"assent/finding"
 )
 
@@ -268,6 +269,9 @@ func merged(theirs ...change) change {
 		s.options.Ancestor = treeOf(plain)
 	}
 }
+
+// asks makes the policy ask for a level.
+func asks(l approval.Level) change { return func(s *scene) { s.options.Required = l } }
 
 const other = root + "/decisions/004-other.md"
 
@@ -546,6 +550,16 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 			{"it is of this text", []change{withField(race, "- approval: statement sha256:"+raceDigest)}},
 			{"an editorial change voids nothing", []change{withField(notifier, "- approval: statement sha256:"+notifierDigest), swap(notifier, "Silence must never", "Silence must not")}},
 			{"a withdrawn record needs none", []change{statusOf(race, "withdrawn"), withField(race, "- approval: statement sha256:"+notifierDigest)}},
+		},
+	},
+	"skmb/approval-level": {
+		fails: []fixture{
+			{"words where a terminal is asked for", []change{asks(approval.LevelTerminal)}},
+			{"words where a signature is asked for", []change{asks(approval.LevelSignature), withField(race, "- approval: statement sha256:"+raceDigest)}},
+		},
+		passes: []fixture{
+			{"words where words are enough", []change{asks(approval.LevelStatement)}},
+			{"nobody approves what was withdrawn", []change{statusOf(race, "withdrawn"), asks(approval.LevelStatement)}},
 		},
 	},
 	"skmb/accepted-changed": {

@@ -2,8 +2,10 @@ package skmb
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"assent/finding"
 )
@@ -150,4 +152,48 @@ func (b *Base) Unread() []finding.Finding {
 		out = append(out, finding.Finding{Code: p.code, Path: p.path, Start: p.pos, Message: p.message})
 	}
 	return out
+}
+
+// InboxItem is something that waits for a person.
+type InboxItem struct {
+	Group string `json:"group"`
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	Since string `json:"since"` // date, "" if unknown
+	Age   string `json:"age"`   // in days, such as "3 d"
+	Next  string `json:"next"`  // the command that answers it
+}
+
+// Inbox lists what waits: undecided records, defaults whose review date is past, and open
+// questions; oldest first in each group. today is a UTC date.
+func (b *Base) Inbox(today string) []InboxItem {
+	var undecided, overdue, questions []InboxItem
+	b.readable(func(r *Record) {
+		switch {
+		case r.Status == Proposed && r.Known:
+			undecided = append(undecided, InboxItem{"undecided: these block commits", r.ID, r.Title, r.value("date"), age(r.value("date"), today), "skmb approve " + r.ID})
+		case r.Status == StatisticalDefault && r.value("review_by") < today:
+			by := r.value("review_by")
+			overdue = append(overdue, InboxItem{"overdue for review: these block commits", r.ID, r.Title, by, age(by, today), "skmb permit-default " + r.ID + " --review-by DATE"})
+		}
+	})
+	for _, q := range b.Questions() {
+		questions = append(questions, InboxItem{"open questions", q.ID, q.Context, "", "", ""})
+	}
+	for _, list := range [][]InboxItem{undecided, overdue} {
+		slices.SortStableFunc(list, func(x, y InboxItem) int {
+			return cmp.Or(strings.Compare(x.Since, y.Since), strings.Compare(x.ID, y.ID))
+		})
+	}
+	return slices.Concat(undecided, overdue, questions)
+}
+
+// age is the number of days between two dates, "" if one is none.
+func age(from, to string) string {
+	a, err1 := time.Parse(time.DateOnly, from)
+	b, err2 := time.Parse(time.DateOnly, to)
+	if err1 != nil || err2 != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d d", int(b.Sub(a).Hours()/24))
 }

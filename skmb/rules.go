@@ -354,34 +354,68 @@ func approvalInvalid(v *view) {
 		case a.Digest != r.Digest() && !changedSince(parents, r):
 			v.report(r.Path, r.at("approval"), r.ID, "skmb approve "+r.ID, fmt.Sprintf("%s: the approval is of another text than the one that stands there", r.ID))
 		case a.Digest == r.Digest() && a.Method != approval.MethodStatement:
-			if why := recordedApproval(v, r, a); why != "" {
+			if _, _, why := v.recorded(r, a); why != "" {
 				v.report(r.Path, r.at("approval"), r.ID, "add "+approval.Path(a.RecordID)+", or skmb approve "+r.ID, fmt.Sprintf("%s: the approval record %s %s", r.ID, short(a.RecordID), why))
 			}
 		}
 	})
 }
 
-// recordedApproval says what is wrong with the record that stands for a stronger yes.
-func recordedApproval(v *view, r *Record, a Approval) string {
+// recorded reads the record that stands for a stronger yes than a statement, and says what
+// is wrong with it.
+func (v *view) recorded(r *Record, a Approval) (s approval.Statement, level approval.Level, why string) {
 	name := approval.Path(a.RecordID)
-	if a.Method != approval.MethodTerminal {
-		return fmt.Sprintf("is of the method %q, which this program does not know", short(a.Method))
+	if approval.LevelOf(a.Method) < approval.LevelTerminal {
+		return s, 0, fmt.Sprintf("is of the method %q, which this program does not know", short(a.Method))
 	}
 	if !fs.ValidPath(name) || path.Base(name) != a.RecordID+".json" {
-		return "has no valid id"
+		return s, 0, "has no valid id"
 	}
 	info, err := stat(v.New, name)
 	if err != nil || info == nil || !info.Mode().IsRegular() {
-		return "is not in the repository"
+		return s, 0, "is not in the repository"
 	}
 	data, err := v.New.ReadFile(name)
 	if err == nil {
-		err = approval.Verify(data, a.RecordID, "skmb", r.ID, a.Digest)
+		s, level, err = approval.Verify(v.Ctx, v.opts.Env, data, approval.Want{ID: a.RecordID, Domain: "skmb", Subject: r.ID, Digest: a.Digest}, v.opts.Signers)
+	}
+	if err == nil && level < approval.LevelOf(a.Method) {
+		err = fmt.Errorf("it is a %s", level)
 	}
 	if err != nil {
-		return "does not hold: " + err.Error()
+		return s, 0, "does not hold: " + err.Error()
 	}
-	return ""
+	return s, level, ""
+}
+
+// approvalLevel holds every yes to the level that the policy asks for. One statement serves
+// once: two records with its nonce are a copy.
+func approvalLevel(v *view) {
+	nonces := map[string]string{}
+	v.base.readable(func(r *Record) {
+		if r.Status != Accepted && r.Status != StatisticalDefault {
+			return
+		}
+		a, ok := parseApproval(r.value("approval"))
+		level := approval.LevelNone
+		if r.value("approval_source") != "" {
+			level = approval.LevelStatement
+		}
+		if ok && a.Method != approval.MethodStatement {
+			s, l, why := v.recorded(r, a)
+			if why != "" {
+				return // skmb/approval-invalid reports it
+			}
+			level = l
+			if other := nonces[s.Nonce]; other != "" && other != r.ID+a.RecordID {
+				v.report(r.Path, r.at("approval"), r.ID, "skmb approve "+r.ID, fmt.Sprintf("%s: its approval is a copy of another one", r.ID))
+			}
+			nonces[s.Nonce] = r.ID + a.RecordID
+		}
+		if level < v.opts.Required {
+			v.report(r.Path, r.at("approval"), r.ID, "skmb approve "+r.ID, fmt.Sprintf("%s was approved by a %s; the policy asks for a %s", r.ID, level, v.opts.Required))
+		}
+	})
 }
 
 // changedSince reports whether a record that is accepted in some parent has, in every

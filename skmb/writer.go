@@ -28,6 +28,8 @@ type Writer struct {
 	Env   boundary.Env
 	Tool  string
 
+	Policy Options // what the checks of a result are given: the level of a yes, and who may sign
+
 	// Elsewhere returns the names of decision files on all branches, so that parallel branches
 	// seldom give one number twice. nil: only this tree is looked at.
 	Elsewhere func(ctx context.Context) ([]string, error)
@@ -99,7 +101,8 @@ func (d *draft) before(name string) (store.Digest, error) {
 // verify refuses a result that has an error which was not there before. That the record
 // just written is undecided is no error here.
 func (w *Writer) verify(ctx context.Context, d *draft, ids []string) error {
-	o := Options{Roots: []string{w.Root}, Today: w.today()}
+	o := w.Policy
+	o.Roots, o.Today = []string{w.Root}, w.today()
 	errorsOf := func(t finding.Tree) (finding.Result, map[string]bool) {
 		res := finding.Run(Checks(o), finding.Pass{Ctx: ctx, New: t})
 		have := map[string]bool{}
@@ -256,8 +259,9 @@ type Yes struct {
 	Statement string // the words, for the statement method
 	From      string // where they were said: chat, issue, mail or meeting; "" if not told
 
-	// Ask puts the text on a terminal; nil for the statement method.
-	Ask        func(approval.Statement) (approval.Proof, error)
+	// Confirm gets the yes to a statement, on a terminal or by a signature; nil for the
+	// statement method.
+	Confirm    func(approval.Statement) (approval.Given, error)
 	Repository func(*store.Tx) (string, error) // the repository's id, made if there is none
 	Basis      boundary.Basis
 	Digest     string // the digest of the text that was shown before; "" if none was
@@ -296,9 +300,8 @@ type act struct {
 
 // given is a yes to one record.
 type given struct {
-	statement approval.Statement
-	proof     approval.Proof
-	digest    string
+	approval.Given
+	digest string
 }
 
 func (w *Writer) grant(ctx context.Context, a act, refs []string, yes Yes) (Done, error) {
@@ -358,10 +361,13 @@ func (w *Writer) record(d *draft, r *Record, event Event, said given, by approva
 	if yes.From != "" {
 		source = yes.From + ": " + source
 	}
-	if yes.Ask != nil {
-		a.Method = approval.MethodTerminal
+	if yes.Confirm != nil {
+		a.Method = said.Method
 		source = "a code was typed on a terminal on " + w.today()
-		id, data, err := approval.Seal(said.statement, a.Method, by, said.proof, yes.Basis, w.Tool, w.Env.Now())
+		if a.Method == approval.MethodSignature {
+			source = "signed by " + said.Proof.Principal
+		}
+		id, data, err := approval.Seal(said.Given, by, yes.Basis, w.Tool, w.Env.Now())
 		if err != nil {
 			return err
 		}
@@ -398,7 +404,7 @@ func (w *Writer) ask(ctx context.Context, a act, refs []string, yes Yes) ([]give
 		}
 	}
 	var repository string
-	if yes.Ask != nil {
+	if yes.Confirm != nil {
 		if _, err := w.Store.Update(ctx, func(tx *store.Tx) (err error) { repository, err = yes.Repository(tx); return err }); err != nil {
 			return nil, err
 		}
@@ -419,10 +425,10 @@ func (w *Writer) ask(ctx context.Context, a act, refs []string, yes Yes) ([]give
 		if yes.Digest != "" && yes.Digest != g.digest {
 			return nil, &StaleError{fmt.Sprintf("the text of %s has the digest %s, not the one that was shown; nothing was approved", r.ID, g.digest)}
 		}
-		if yes.Ask != nil {
-			g.statement = approval.Statement{Domain: "skmb", Action: a.verb, Subject: r.ID, Digest: g.digest, Repository: repository,
+		if yes.Confirm != nil {
+			statement := approval.Statement{Domain: "skmb", Action: a.verb, Subject: r.ID, Digest: g.digest, Repository: repository,
 				Issued: w.Env.Now().UTC().Truncate(time.Second), Nonce: approval.NewNonce(), Card: finding.CleanLines(r.Card())}
-			if g.proof, err = yes.Ask(g.statement); err != nil {
+			if g.Given, err = yes.Confirm(statement); err != nil {
 				return nil, err
 			}
 		} else if isPlaceholder(yes.Statement) {
@@ -432,10 +438,28 @@ func (w *Writer) ask(ctx context.Context, a act, refs []string, yes Yes) ([]give
 		} else if why := boundary.Unsafe(yes.Statement, false); why != "" {
 			return nil, &InputError{"the statement " + why, "write it as one line of plain text"}
 		}
+		if g.Method == "" {
+			g.Method = approval.MethodStatement
+		}
+		level := approval.LevelOf(g.Method)
+		if g.Proof.Touch {
+			level = approval.LevelTouch
+		}
+		if level < w.Policy.Required {
+			return nil, &PolicyError{fmt.Sprintf("approval/level: the policy asks for a %s, this is a %s; nothing was approved", w.Policy.Required, level), "skmb approve " + r.ID + " without --statement, or with --sign"}
+		}
 		out = append(out, g)
 	}
 	return out, nil
 }
+
+// PolicyError is a yes that the policy does not take. Nothing was changed.
+type PolicyError struct{ Text, Next string }
+
+func (e *PolicyError) Error() string { return e.Text }
+
+// ExitCode is the house's code for a gate that says no.
+func (e *PolicyError) ExitCode() int { return finding.ExitFindings }
 
 // StaleError is a world that changed since it was looked at.
 type StaleError struct{ Text string }

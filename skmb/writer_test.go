@@ -475,8 +475,9 @@ func TestAnApprovedTextThatChangedIsApprovedAgain(t *testing.T) {
 // typed is a yes on a terminal, which lets something happen while it is waited for.
 func typed(meanwhile func(approval.Statement) error) Yes {
 	return Yes{
-		Ask: func(s approval.Statement) (approval.Proof, error) {
-			return approval.Proof{Foreground: true, Tries: 1, ShownSHA256: string(store.DigestOf([]byte(s.Text())))}, meanwhile(s)
+		Confirm: func(s approval.Statement) (approval.Given, error) {
+			proof := approval.Proof{Foreground: true, Tries: 1, ShownSHA256: string(store.DigestOf([]byte(s.Text())))}
+			return approval.Given{Method: approval.MethodTerminal, Statement: s, Proof: proof}, meanwhile(s)
 		},
 		Repository: func(*store.Tx) (string, error) { return strings.Repeat("ab", 16), nil },
 		Basis:      boundary.Basis{Commit: strings.Repeat("1", 40), Tree: strings.Repeat("2", 40)},
@@ -497,7 +498,11 @@ func TestAYesOnATerminalLeavesItsRecord(t *testing.T) {
 	if !ok || a.Method != "terminal" || a.RecordID == "" || !slices.Contains(done.Files, approval.Path(a.RecordID)) {
 		t.Fatalf("the approval is %q, the files are %q", r.value("approval"), done.Files)
 	}
-	must(t, approval.Verify([]byte(d.read(approval.Path(a.RecordID))), a.RecordID, "skmb", id, r.Digest()))
+	var kept approval.Record
+	must(t, json.Unmarshal([]byte(d.read(approval.Path(a.RecordID))), &kept))
+	if kept.ID != a.RecordID || kept.Method != "terminal" || kept.Statement != shown.Text() || kept.By != (approval.Person{Name: "A. Person", Email: "a@example.org"}) || kept.Basis.Commit != strings.Repeat("1", 40) {
+		t.Errorf("the record is %+v", kept)
+	}
 	if got := d.codes(); got != "" {
 		t.Errorf("got %s", got)
 	}

@@ -12,9 +12,19 @@ func Assent(p *Process) *cli.App {
 			"assent skmb --help              the commands for decisions\n" +
 			"assent demo                     see it work on a throw-away repository",
 		Commands: []*cli.Command{
-			initCommand("assent"), lintCommand(), explainCommand(), skmbCommand(), installCommand(), uninstallCommand(), recoverCommand(), demoCommand(), completionCommand(), hookCommand(),
+			initCommand("assent"), lintCommand(), explainCommand(), skmbCommand(), pick("approve"), pick("reject"), inboxCommand(), installCommand(), uninstallCommand(), recoverCommand(), demoCommand(), completionCommand(), hookCommand(),
 		},
 	})
+}
+
+// pick is a command of skmb as a command of assent itself: the acts that every domain has.
+func pick(name string) *cli.Command {
+	for _, c := range writingCommands() {
+		if c.Name == name {
+			return c
+		}
+	}
+	panic("no command " + name)
 }
 
 func root(app *cli.App) *cli.App {

@@ -14,12 +14,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"assent/approval"
 	"assent/boundary"
+	"assent/config"
 	"assent/finding"
+	"assent/hooks"
 	"assent/repo"
 	"assent/skmb"
-	"assent/store"
 )
 
 func skmbCommand() *cli.Command {
@@ -53,7 +53,7 @@ func printLifecycle(c *cli.Context) error {
 }
 
 func skmbCommands() []*cli.Command {
-	return append([]*cli.Command{initCommand("skmb"), checkCommand()}, slices.Concat(writingCommands(), readingCommands(), askingCommands(), mergingCommands())...)
+	return append([]*cli.Command{initCommand("skmb"), checkCommand()}, slices.Concat(writingCommands(), readingCommands(), askingCommands(), mergingCommands(), historyCommands())...)
 }
 
 func checkCommand() *cli.Command {
@@ -75,6 +75,10 @@ func yesFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "statement", Usage: "record these `WORDS` of the designer; a claim, shown as one"},
 		&cli.StringFlag{Name: "quoted-from", Usage: "where they were said: `chat`, issue, mail or meeting"},
+		&cli.BoolFlag{Name: "sign", Usage: "sign the text with an SSH key"},
+		&cli.StringFlag{Name: "key", Usage: "key `FILE` for --sign; without it user.signingKey of Git"},
+		&cli.BoolFlag{Name: "print", Usage: "print the text to be signed elsewhere: ssh-keygen -Y sign -n assent -f KEY FILE"},
+		&cli.StringFlag{Name: "signature", Usage: "`FILE` with the signature of the text that --print gave"},
 		&cli.StringFlag{Name: "digest", Usage: "refuse if the text has another digest than `SHA256`"},
 		rootFlag(), formatFlag, dirFlag,
 	}
@@ -99,7 +103,7 @@ func writingCommands() []*cli.Command {
 					return invalid("skmb list --status proposed", "which record?")
 				}
 				return c.write(func(w *skmb.Writer, r *repo.Repo) (skmb.Done, error) {
-					yes, err := c.yes(r)
+					yes, err := c.yes(w, r)
 					if err != nil {
 						return skmb.Done{}, err
 					}
@@ -112,7 +116,7 @@ func writingCommands() []*cli.Command {
 			UsageText: "skmb permit-default SKMB-2026-06-11-003 --review-by 2026-09-01 --statement \"go on with the default for now\"",
 			Flags:     append([]cli.Flag{&cli.StringFlag{Name: "review-by", Usage: "when it must be looked at again: `YYYY-MM-DD`", Required: true}}, yesFlags()...),
 			Action: one(func(c *call, w *skmb.Writer, r *repo.Repo, id string) (skmb.Done, error) {
-				yes, err := c.yes(r)
+				yes, err := c.yes(w, r)
 				if err != nil {
 					return skmb.Done{}, err
 				}
@@ -127,7 +131,7 @@ func writingCommands() []*cli.Command {
 				&cli.BoolFlag{Name: "partial", Usage: "it replaces a part only; the old record stays accepted"},
 			}, yesFlags()...),
 			Action: one(func(c *call, w *skmb.Writer, r *repo.Repo, id string) (skmb.Done, error) {
-				yes, err := c.yes(r)
+				yes, err := c.yes(w, r)
 				if err != nil {
 					return skmb.Done{}, err
 				}
@@ -190,34 +194,6 @@ func one(run func(c *call, w *skmb.Writer, r *repo.Repo, id string) (skmb.Done, 
 	})
 }
 
-// yes is how the designer says yes in this call.
-func (c *call) yes(r *repo.Repo) (skmb.Yes, error) {
-	y := skmb.Yes{Statement: c.String("statement"), From: c.String("quoted-from"), Digest: strings.TrimPrefix(c.String("digest"), "sha256:")}
-	switch y.From {
-	case "", "chat", "issue", "mail", "meeting":
-	default:
-		return y, invalid("use chat, issue, mail or meeting", "nothing is quoted from %q", y.From)
-	}
-	if c.IsSet("statement") {
-		return y, nil
-	}
-	if y.From != "" {
-		return y, invalid(`add --statement "…"`, "--quoted-from needs the words")
-	}
-	y.Ask = func(s approval.Statement) (approval.Proof, error) {
-		p, err := approval.Ask(c.ctx, c.Env, s, fmt.Sprintf("Do you, as the designer, %s %s as it stands above?", strings.ReplaceAll(s.Action, "-", " "), s.Subject))
-		if errors.Is(err, approval.ErrNoTerminal) {
-			return p, &failure{finding.ExitFindings, err, fmt.Sprintf("run it on your own terminal, or record what the designer said: skmb %s %s --statement \"…\"", s.Action, s.Subject)}
-		}
-		return p, err
-	}
-	y.Repository = func(tx *store.Tx) (string, error) { return repositoryID(tx) }
-	if head, err := r.HeadCommit(); err == nil {
-		y.Basis = boundary.Basis{Commit: head.ID, Tree: head.Tree}
-	}
-	return y, nil
-}
-
 // withBase opens the repository and the base that the command is about.
 func (c *call) withBase(run func(r *repo.Repo, root string) error) error {
 	r, err := c.worktree()
@@ -260,6 +236,10 @@ func (c *call) checkedOut(r *repo.Repo, root string) error {
 // writer opens the base for a writing verb.
 func (c *call) writer(run func(w *skmb.Writer, r *repo.Repo) error) error {
 	return c.withBase(func(r *repo.Repo, root string) error {
+		conf, err := c.config(r)
+		if err != nil {
+			return err
+		}
 		s, err := c.store(r)
 		if err != nil {
 			return err
@@ -267,6 +247,7 @@ func (c *call) writer(run func(w *skmb.Writer, r *repo.Repo) error) error {
 		defer s.Close()
 		return run(&skmb.Writer{
 			Store: s, Root: root, Tool: "assent " + Version(),
+			Policy:    c.policy(r, conf),
 			Tree:      func() finding.Tree { return repo.Disk(r.Root) },
 			Elsewhere: func(ctx context.Context) ([]string, error) { return r.NamesOnBranches(ctx, skmb.DecisionsDir(root)) },
 			Env: boundary.Env{Now: c.Now, Who: func(ctx context.Context) (string, string, error) {
@@ -278,6 +259,15 @@ func (c *call) writer(run func(w *skmb.Writer, r *repo.Repo) error) error {
 			}},
 		}, r)
 	})
+}
+
+// policy is what a yes must be, and who may sign: as the last commit has it.
+func (c *call) policy(r *repo.Repo, conf config.Config) skmb.Options {
+	o := skmb.Options{Required: hooks.Required(conf), Env: c.Env}
+	if head, err := r.Commit(c.ctx, "HEAD"); err == nil {
+		o.Signers = hooks.Signers(head, conf)
+	}
+	return o
 }
 
 // written is the document of a writing verb.
@@ -320,6 +310,10 @@ func withHint(err error) error {
 	var input *skmb.InputError
 	if errors.As(err, &input) {
 		return &failure{finding.ExitInvalid, err, input.Next}
+	}
+	var policy *skmb.PolicyError
+	if errors.As(err, &policy) {
+		return &failure{finding.ExitFindings, err, policy.Next}
 	}
 	return err
 }
