@@ -34,8 +34,20 @@ type Config struct {
 // Skmb configures the decision bases.
 type Skmb struct {
 	Roots   []string `json:"roots,omitzero" jsonschema:"minItems=1,maxItems=32,uniqueItems=true,minLength=1,maxLength=200" text:"line" jsonschema_description:"directories of the bases, from the top of the repository"`
+	Gate    Gate     `json:"gate,omitzero" jsonschema_description:"strict: an undecided record blocks every commit; related: only one that touches it or its paths"`
 	Archive Archive  `json:"archive,omitzero" jsonschema_description:"what happens after a commit"`
 }
+
+// Gate says which commits an undecided record blocks.
+type Gate string
+
+const (
+	Strict  Gate = "strict"
+	Related Gate = "related"
+)
+
+// EnumValues lists the gates.
+func (Gate) EnumValues() []string { return []string{string(Strict), string(Related)} }
 
 // Archive configures what happens after a commit.
 type Archive struct {
@@ -92,6 +104,7 @@ func (c Config) withDefaults() Config {
 	if c.Version = 1; len(c.Skmb.Roots) == 0 {
 		c.Skmb.Roots = []string{"docs/isme"}
 	}
+	c.Skmb.Gate = cmp.Or(c.Skmb.Gate, Strict)
 	c.Skmb.Archive.Mode = cmp.Or(c.Skmb.Archive.Mode, Changed)
 	c.Skmb.Archive.Dir = cmp.Or(c.Skmb.Archive.Dir, "archive")
 	c.Approval.Required = cmp.Or(c.Approval.Required, "statement")
@@ -150,22 +163,18 @@ func (e *syntaxError) Unwrap() error { return e.error }
 // pathRules holds roots and the archive directory to be plain relative paths.
 func pathRules(n *boundary.Node) []boundary.Violation {
 	var vs []boundary.Violation
-	skmb := n.Member("skmb")
-	if skmb == nil {
-		return nil
-	}
-	if roots := skmb.Member("roots"); roots != nil {
-		for i, r := range roots.Items {
-			if r.Text != "" && !isRoot(r.Text) {
-				vs = append(vs, boundary.NewViolation("boundary/pattern", fmt.Sprintf("/skmb/roots/%d", i), r.Pos, "%q is no plain path below the top of the repository", r.Text))
-			}
+	hold := func(pointer, what string, holds func(string) bool) {
+		if v := n.At(pointer); v != nil && v.Kind == boundary.String && v.Text != "" && !holds(v.Text) {
+			vs = append(vs, boundary.NewViolation("boundary/pattern", pointer, v.Pos, "%q is no %s", v.Text, what))
 		}
 	}
-	if archive := skmb.Member("archive"); archive != nil {
-		if dir := archive.Member("dir"); dir != nil && dir.Text != "" && !isArchive(dir.Text) {
-			vs = append(vs, boundary.NewViolation("boundary/pattern", "/skmb/archive/dir", dir.Pos, "%q is no name for the archive directory", dir.Text))
+	if roots := n.At("/skmb/roots"); roots != nil {
+		for i := range roots.Items {
+			hold(fmt.Sprintf("/skmb/roots/%d", i), "plain path below the top of the repository", isRoot)
 		}
 	}
+	hold("/skmb/archive/dir", "name for the archive directory", isArchive)
+	hold("/approval/allowed_signers", "plain path below the top of the repository", isRoot)
 	return vs
 }
 

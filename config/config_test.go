@@ -30,7 +30,7 @@ func exitCode(t *testing.T, err error) int {
 func TestDefaults(t *testing.T) {
 	want := config.Config{
 		Version:  1,
-		Skmb:     config.Skmb{Roots: []string{"docs/isme"}, Archive: config.Archive{Mode: config.Changed, Dir: "archive"}},
+		Skmb:     config.Skmb{Roots: []string{"docs/isme"}, Gate: config.Strict, Archive: config.Archive{Mode: config.Changed, Dir: "archive"}},
 		Approval: config.Approval{Required: "statement", AllowedSigners: ".assent/allowed_signers"},
 	}
 	cases := []struct {
@@ -95,7 +95,7 @@ func TestBooleans(t *testing.T) {
 // What the file says is what holds, in every way in which YAML can say it.
 func TestParse(t *testing.T) {
 	want := config.Default()
-	want.Skmb = config.Skmb{Roots: []string{"docs/isme", "équipe/décisions"}, Archive: config.Archive{Mode: config.Off, Dir: "old"}}
+	want.Skmb = config.Skmb{Roots: []string{"docs/isme", "équipe/décisions"}, Gate: config.Strict, Archive: config.Archive{Mode: config.Off, Dir: "old"}}
 	cases := []struct{ name, text string }{
 		{"block style", "version: 1\nskmb:\n  roots:\n    - docs/isme\n    - équipe/décisions\n  archive:\n    mode: off\n    dir: old\n"},
 		{"flow style", "{version: 1, skmb: {roots: [docs/isme, équipe/décisions], archive: {mode: off, dir: old}}}"},

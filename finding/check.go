@@ -66,6 +66,7 @@ type Pass struct {
 	Ctx     context.Context
 	New     Tree
 	Parents []Tree
+	Changed func() ([]string, error) // paths that differ from every parent; nil: it is not known
 	Report  func(Finding)
 }
 

@@ -21,6 +21,7 @@ type Report struct {
 	Color    bool // text
 	Summary  bool // text: the closing line that says what was examined
 	LastHint string
+	Notes    []string // text: what to know of the run, shown beside findings or a summary
 }
 
 // WriteText prints a finding a line, `path:line:col: severity code: message`, each with
@@ -44,6 +45,11 @@ func WriteText(w io.Writer, r Report) error {
 		fmt.Fprintf(b, "not checked: %s: %s\n", u.Code, Clean(u.Message))
 		if u.Fix != "" {
 			fmt.Fprintf(b, "  hint: %s\n", Clean(u.Fix))
+		}
+	}
+	if r.Summary || b.Buffered() > 0 {
+		for _, n := range r.Notes {
+			fmt.Fprintf(b, "note: %s\n", Clean(n))
 		}
 	}
 	if r.Summary {

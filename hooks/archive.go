@@ -44,22 +44,30 @@ func archiveHead(r *run) error {
 	judged := ""
 	for _, root := range conf.Skmb.Roots {
 		a := skmb.Archiver{Top: r.repo.Root, Root: root, Dir: conf.Skmb.Archive.Dir, Now: r.Now()}
-		names, err := skmb.ArchiveNames(tree, root)
 		if _, gone := os.Lstat(filepath.Join(r.repo.Root, filepath.FromSlash(root))); gone != nil {
 			continue // not checked out here: nothing is made outside of a sparse checkout
 		}
-		if err != nil || len(names) == 0 {
+		source, err := r.source(tree, root)
+		if err != nil || source == nil {
 			failed = append(failed, err)
 			continue
 		}
-		objects := skmb.ObjectsDigest(tree, root, names)
+		names, err := skmb.ArchiveNames(source, root)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		objects := ""
+		if source == finding.Tree(tree) {
+			objects = skmb.ObjectsDigest(tree, root, names)
+		}
 		newest, err := a.Newest()
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
 		changed := conf.Skmb.Archive.Mode == config.Changed
-		if changed && newest != nil && newest.Objects == objects {
+		if changed && newest != nil && objects != "" && newest.Objects == objects {
 			continue
 		}
 		if judged == "" {
@@ -70,13 +78,31 @@ func archiveHead(r *run) error {
 			branch = "detached"
 		}
 		if err == nil {
-			_, err = a.Write(tree, names, skmb.Manifest{Commit: head.ID, Branch: branch, Check: judged, Tool: r.Tool, Objects: objects}, newest, changed)
+			_, err = a.Write(source, names, skmb.Manifest{Commit: head.ID, Branch: branch, Check: judged, Tool: r.Tool, Objects: objects}, newest, changed)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s was not archived: %w", root, err))
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// source is where a base is archived from: the commit, or, for a base that Git ignores, the
+// files on disk; nil if there is none.
+func (r *run) source(commit *repo.Snapshot, root string) (finding.Tree, error) {
+	names, err := skmb.ArchiveNames(commit, root)
+	if err != nil || len(names) > 0 {
+		return commit, err
+	}
+	disk := repo.Disk(r.repo.Root)
+	if _, err := disk.Stat(skmb.IndexPath(root)); err != nil {
+		return nil, nil
+	}
+	ignored, err := r.repo.Ignored(r.ctx, skmb.IndexPath(root))
+	if err != nil || !ignored {
+		return nil, err
+	}
+	return disk, nil
 }
 
 // skipped reports whether this call of the event has nothing to do.

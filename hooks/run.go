@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"assent/approval"
@@ -140,7 +141,10 @@ func judgeStaged(r *run) error {
 	if err != nil {
 		return err
 	}
-	report, err := target.Run(r.ctx, Checks(target, r.repo, r.today(), false))
+	var depends atomic.Bool // on what no receipt names
+	depends.Store(target.Local != nil)
+	checks := checks(target, r.repo, r.today(), false, func() { depends.Store(true) })
+	report, err := target.Run(r.ctx, checks)
 	if err != nil {
 		return err
 	}
@@ -150,7 +154,7 @@ func judgeStaged(r *run) error {
 		report.LastHint = Action(report.Findings)
 	}
 	r.print(report)
-	if r.code == finding.ExitOK {
+	if r.code == finding.ExitOK && !depends.Load() {
 		cache.add(target)
 	}
 	return nil
@@ -159,7 +163,11 @@ func judgeStaged(r *run) error {
 // Checks are the checks of all domains for one target.
 // history is asked only where it may take its time: not in a hook.
 func Checks(t *lint.Target, r *repo.Repo, today string, history bool) []finding.Check {
-	o := skmb.Options{Roots: t.Config.Skmb.Roots, Today: today, Seen: seen(r), Sides: t.Sides, Ancestor: t.Ancestor, Env: r.Caller()}
+	return checks(t, r, today, history, nil)
+}
+
+func checks(t *lint.Target, r *repo.Repo, today string, history bool, depends func()) []finding.Check {
+	o := skmb.Options{Roots: t.Config.Skmb.Roots, Today: today, Seen: seen(r), Sides: t.Sides, Ancestor: t.Ancestor, Env: r.Caller(), Related: t.Config.Skmb.Gate == config.Related, Depends: depends}
 	o.Required = Required(t.Config)
 	if trusted := t.Trusted(); trusted != nil {
 		o.Signers = Signers(trusted, t.Config)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"assent/config"
 	"assent/finding"
@@ -38,13 +39,17 @@ type Target struct {
 	Area    string // only findings whose code begins so
 
 	Staged *repo.Staged // in ModeStaged
+	Local  *LocalTree   // the snapshot with ignored bases from disk, if there are any
 
 	Sides    []finding.Tree // the two sides of a merge or range
 	Ancestor finding.Tree   // of both sides; nil if they have none
 
+	Notes []string // what to know of the target
+
 	repo    *repo.Repo
-	trusted finding.Tree   // where baseline and signers that count stand; nil: none count
-	own     finding.Result // what the configuration and the names gave
+	changed func(context.Context) ([]string, error) // nil: not known
+	trusted finding.Tree                            // where baseline and signers that count stand; nil: none count
+	own     finding.Result                          // what the configuration and the names gave
 }
 
 // Watch are the paths that a configuration makes the gate look at.
@@ -96,7 +101,42 @@ func StagedFrom(ctx context.Context, r *repo.Repo, have *repo.Staged) (*Target, 
 	if len(t.Parents) > 0 {
 		t.trusted = t.Parents[0]
 	}
-	return t, nil
+	t.changed = func(context.Context) ([]string, error) { return paths(t.Staged.Changes), nil }
+	return t, t.localOnly(ctx)
+}
+
+func paths(changes []repo.Change) []string {
+	out := make([]string, len(changes))
+	for i, c := range changes {
+		out[i] = c.Path
+	}
+	return out
+}
+
+// changedBetween are the paths in which to differs from every one of some commits.
+func (t *Target) changedBetween(to string, from ...string) {
+	t.changed = func(ctx context.Context) ([]string, error) {
+		if len(from) == 0 {
+			from = []string{""}
+		}
+		var out []string
+		for i, f := range from {
+			changes, err := t.repo.DiffTrees(ctx, f, to)
+			if err != nil {
+				return nil, err
+			}
+			if i == 0 {
+				out = paths(changes)
+				continue
+			}
+			both := map[string]bool{}
+			for _, c := range changes {
+				both[c.Path] = true
+			}
+			out = slices.DeleteFunc(out, func(p string) bool { return !both[p] })
+		}
+		return out, nil
+	}
 }
 
 // Worktree judges the tracked files as they stand on disk.
@@ -149,6 +189,7 @@ func OfCommit(r *repo.Repo, info repo.CommitInfo) (t *Target, err error) {
 		trusted, t.Base = t.Parents[0], info.Parents[0]
 		t.trusted = trusted
 	}
+	t.changedBetween(info.ID, info.Parents...)
 	return t, t.configure(trusted)
 }
 
@@ -190,6 +231,11 @@ func Range(ctx context.Context, r *repo.Repo, a, b string) (*Target, error) {
 		return nil, err
 	}
 	t.Sides, t.trusted = []finding.Tree{t.New, trusted}, trusted
+	if base == "" {
+		t.changedBetween(to)
+	} else {
+		t.changedBetween(to, base)
+	}
 	if err := t.configure(trusted); err != nil {
 		return nil, err
 	}
@@ -294,7 +340,11 @@ func (t *Target) NothingExamined(r *finding.Report) {
 // Run runs the checks over the target, holds the findings against the baseline, and makes
 // the report.
 func (t *Target) Run(ctx context.Context, checks []finding.Check) (finding.Report, error) {
-	result := finding.Run(checks, finding.Pass{Ctx: ctx, New: t.New, Parents: t.Parents})
+	pass := finding.Pass{Ctx: ctx, New: t.Tree(), Parents: t.Parents}
+	if t.changed != nil {
+		pass.Changed = sync.OnceValues(func() ([]string, error) { return t.changed(ctx) })
+	}
+	result := finding.Run(checks, pass)
 	if err := t.applyBaseline(ctx, checks, &result); err != nil {
 		return finding.Report{}, err
 	}
@@ -308,5 +358,5 @@ func (t *Target) Run(ctx context.Context, checks []finding.Check) (finding.Repor
 	if t.Area != "" {
 		result.Findings = slices.DeleteFunc(result.Findings, func(f finding.Finding) bool { return !strings.HasPrefix(f.Code, t.Area) })
 	}
-	return finding.Report{Result: result, Mode: string(t.Mode), Base: t.Base, Head: t.Head, Files: t.New.FilesRead(), Commits: t.Commits}, nil
+	return finding.Report{Result: result, Mode: string(t.Mode), Base: t.Base, Head: t.Head, Files: t.filesRead(), Commits: t.Commits, Notes: t.Notes}, nil
 }

@@ -53,6 +53,11 @@ func environment(env []string, cwd string) []string {
 	return append(out, set...)
 }
 
+// withoutLiteral takes the setting out that makes every pathspec literal.
+func withoutLiteral(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "GIT_LITERAL_PATHSPECS=") })
+}
+
 // Foreign returns env without everything that ties it to one repository, for a process
 // that works in another one.
 func Foreign(env []string) []string {

@@ -247,7 +247,10 @@ func (r *Repo) Identity(ctx context.Context) (name, email string, err error) {
 
 // Ignored reports whether Git ignores a path of the worktree.
 func (r *Repo) Ignored(ctx context.Context, path string) (bool, error) {
-	_, err := r.git(ctx, "check-ignore", "-q", "--", path)
+	args := []string{"check-ignore", "-q", "--", path}
+	c := r.command(args...)
+	c.Env = withoutLiteral(c.Env) // check-ignore takes no pathspec and refuses the setting
+	_, err := r.run(ctx, c, args)
 	var git *GitError
 	if errors.As(err, &git) && git.Code == 1 {
 		return false, nil

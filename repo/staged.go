@@ -163,6 +163,26 @@ func (s *Staged) readChanges(ctx context.Context) error {
 	return nil
 }
 
+// DiffTrees lists the paths in which two commits or trees differ; from "" is no tree at all.
+func (r *Repo) DiffTrees(ctx context.Context, from, to string) ([]Change, error) {
+	if from == "" {
+		format, err := r.Format(ctx)
+		if err != nil {
+			return nil, err
+		}
+		from = emptyTree[format]
+	}
+	args := []string{"diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "--end-of-options", from, to}
+	c := r.command(args...)
+	var changes []Change
+	c.Stdout = func(in io.Reader) (err error) {
+		changes, err = parseRawDiff(in)
+		return err
+	}
+	_, err := r.run(ctx, c, args)
+	return changes, err
+}
+
 func (r *Repo) diffIndex(ctx context.Context, tree string) ([]Change, error) {
 	args := []string{"diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--ita-invisible-in-index",
 		"--no-ext-diff", "--no-textconv", "--ignore-submodules=none", tree, "--"}
@@ -218,8 +238,7 @@ func parseRawDiff(in io.Reader) ([]Change, error) {
 func (r *Repo) listIndex(ctx context.Context, watch []string, flags ...string) ([]Entry, error) {
 	args := append(append(append([]string{"ls-files", "-s", "-z"}, flags...), "--"), watch...)
 	c := r.command(args...)
-	c.Env = append(slices.DeleteFunc(slices.Clone(c.Env), func(kv string) bool { return strings.HasPrefix(kv, "GIT_LITERAL_PATHSPECS=") }),
-		"GIT_NOGLOB_PATHSPECS=1", "GIT_ICASE_PATHSPECS=1")
+	c.Env = append(withoutLiteral(c.Env), "GIT_NOGLOB_PATHSPECS=1", "GIT_ICASE_PATHSPECS=1")
 	var entries []Entry
 	c.Stdout = func(in io.Reader) (err error) {
 		entries, err = parseLsFiles(in)

@@ -14,6 +14,9 @@ type Options struct {
 	Today string   // UTC date, YYYY-MM-DD
 	Seen  []string // roots at which this clone had a base before
 
+	Related bool   // an undecided record blocks only changes that touch it or its paths
+	Depends func() // called when a verdict depends on paths outside of the bases; may be nil
+
 	Required approval.Level   // the least that counts as a yes
 	Signers  approval.Signers // trust roots, from a commit that the change cannot alter
 	Env      []string         // for ssh-keygen, which verifies signatures
@@ -164,7 +167,9 @@ var rules = []rule{
 	{"skmb/commit-mismatch", finding.Warning, finding.ScopeTree, "row and file name different commits",
 		"The sets of commit hashes differ; words beside them do not count.", of(commitMismatch)},
 	{"skmb/unresolved", finding.Error, finding.ScopeTree, "a decision is not resolved",
-		"The record is proposed: nobody with authority has decided. A designer approves it (`skmb approve`), rejects it (`skmb reject`), or permits going on without it until a date (`skmb permit-default`); or it becomes a visible question again (`skmb open`).", of(unresolved)},
+		"The record is proposed: nobody with authority has decided. A designer approves it (`skmb approve`), rejects it (`skmb reject`), or permits going on without it until a date (`skmb permit-default`); or it becomes a visible question again (`skmb open`).", unresolved},
+	{"skmb/open-blocks-path", finding.Error, finding.ScopeChange, "the change touches what waits for an answer",
+		"An open question lists under `paths` the code that depends on it. Until it is answered, that code does not change. Answer it: `skmb submit --from OPEN-NNN`, then `skmb approve`.", openBlocksPath},
 	{"skmb/unknown-status", finding.Error, finding.ScopeTree, "the status is none of the lifecycle",
 		"The first word of the status must be open, proposed, accepted, statistical_default, rejected, withdrawn or superseded.", of(unknownStatus)},
 	{"skmb/not-designer", finding.Error, finding.ScopeTree, "accepted, but not decided by the designer",

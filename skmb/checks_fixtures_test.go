@@ -31,7 +31,7 @@ Decisions about this application's implicit state machine.
 | --- | --- | --- | --- | --- | --- |
 | SKMB-2026-06-11-001 | accepted | approval workflow | F | decisions/001-notifier.md | pending |
 | SKMB-2026-06-11-002 | accepted | approval workflow | C, G | decisions/002-race.md | pending |
-| SKMB-2026-06-11-003 | accepted | sessions | A, B | decisions/003-restart.md | pending |
+| SKMB-2026-06-11-003 | accepted | recovery | A, B | decisions/003-restart.md | pending |
 
 ## Named States
 
@@ -125,7 +125,7 @@ None.
 - date: 2026-06-11
 - commit: pending
 - patterns: A, B
-- scope: sessions
+- scope: recovery
 
 ## Decision
 
@@ -180,6 +180,7 @@ func link(s *scene, name string) { instead(s, name); s.tree.modes[name] = symlin
 func sub(s *scene, name string)  { instead(s, name); s.tree.modes[name] = submodule }
 func run(s *scene, name string)  { s.tree.modes[name] = 0o755 }
 
+// instead puts something in place of a file, or of a directory and all that is below it.
 func instead(s *scene, name string) {
 	maps.DeleteFunc(s.tree.files, func(n string, _ []byte) bool { return strings.HasPrefix(n, name+"/") })
 	s.tree.files[name] = []byte("target")
@@ -228,12 +229,12 @@ func addRow(behind, text string) change {
 // defaultRow adds a row to the table of the defaults.
 func defaultRow(s *scene) {
 	const head = "| reason_allowed | review_by | file |\n| --- | --- | --- | --- | --- | --- | --- |\n"
-	swap(indexFile, head, head+"| SKMB-2026-06-11-003 | A | sessions | resume | said so | 2026-09-01 | decisions/003-restart.md |\n")(s)
+	swap(indexFile, head, head+"| SKMB-2026-06-11-003 | A | recovery | resume | said so | 2026-09-01 | decisions/003-restart.md |\n")(s)
 }
 
 // statusOf changes the status in the file and in the row.
 func statusOf(file, status string) change {
-	scope := map[string]string{notifier: "approval workflow | F", race: "approval workflow | C", restart: "sessions"}[file]
+	scope := map[string]string{notifier: "approval workflow | F", race: "approval workflow | C", restart: "recovery"}[file]
 	return func(s *scene) {
 		swap(file, "- status: accepted", "- status: "+status)(s)
 		swap(indexFile, "| accepted | "+scope, "| "+status+" | "+scope)(s)
@@ -272,6 +273,17 @@ func merged(theirs ...change) change {
 
 // asks makes the policy ask for a level.
 func asks(l approval.Level) change { return func(s *scene) { s.options.Required = l } }
+
+// openPaths gives the open question of the base paths that wait for its answer.
+func openPaths(patterns string) change {
+	return func(s *scene) {
+		swap(indexFile, "| id | pattern | context | needed_before | file |\n| --- | --- | --- | --- | --- |\n| OPEN-001", "| id | pattern | context | needed_before | file | paths |\n| --- | --- | --- | --- | --- | --- |\n| OPEN-001")(s)
+		swap(indexFile, "| the billing adapter | - |", "| the billing adapter | - | "+strings.ReplaceAll(patterns, "*", `\*`)+" |")(s)
+	}
+}
+
+// changes says which paths the change touches.
+func changes(paths ...string) change { return func(s *scene) { s.tree.changed = paths } }
 
 const other = root + "/decisions/004-other.md"
 
@@ -376,21 +388,21 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 	},
 	"skmb/row-shape": {
 		fails: []fixture{
-			{"a pipe inside a cell is not escaped", []change{swap(indexFile, "| accepted | sessions |", "| accepted | sessions | tokens |")}},
-			{"a pipe inside a code span is not escaped", []change{swap(indexFile, "| accepted | sessions |", "| accepted | `sessions | tokens` |")}},
-			{"a cell is missing", []change{swap(indexFile, "| accepted | sessions |", "| accepted |")}},
+			{"a pipe inside a cell is not escaped", []change{swap(indexFile, "| accepted | recovery |", "| accepted | recovery | tokens |")}},
+			{"a pipe inside a code span is not escaped", []change{swap(indexFile, "| accepted | recovery |", "| accepted | `recovery | tokens` |")}},
+			{"a cell is missing", []change{swap(indexFile, "| accepted | recovery |", "| accepted |")}},
 			{"prose stands right below the table", []change{swap(indexFile, "decisions/003-restart.md | pending |\n", "decisions/003-restart.md | pending |\nand so on\n")}},
 			{"a conflict marker stands in the table", []change{swap(indexFile, "| SKMB-2026-06-11-003 |", "<<<<<<< HEAD\n| SKMB-2026-06-11-003 |")}},
 		},
 		passes: []fixture{
-			{"a pipe inside a cell is escaped", []change{swap(indexFile, "| accepted | sessions |", `| accepted | sessions \| tokens |`)}},
-			{"a cell is empty", []change{swap(indexFile, "| accepted | sessions |", "| accepted | |")}},
+			{"a pipe inside a cell is escaped", []change{swap(indexFile, "| accepted | recovery |", `| accepted | recovery \| tokens |`)}},
+			{"a cell is empty", []change{swap(indexFile, "| accepted | recovery |", "| accepted | |")}},
 		},
 	},
 	"skmb/duplicate-id": {
 		fails: []fixture{
 			{"two files have one id", []change{put(other, record("SKMB-2026-06-11-003"))}},
-			{"two rows have one id", []change{addRow("SKMB-2026-06-11-003", "| SKMB-2026-06-11-003 | accepted | sessions | A, B | decisions/003-restart.md | pending |")}},
+			{"two rows have one id", []change{addRow("SKMB-2026-06-11-003", "| SKMB-2026-06-11-003 | accepted | recovery | A, B | decisions/003-restart.md | pending |")}},
 			{"a row of the index and an open row have one id", []change{addRow("OPEN-001", "| SKMB-2026-06-11-003 | A | restart | - | - |")}},
 			{"two rows of the defaults have one id", []change{defaultRow, defaultRow}},
 		},
@@ -447,13 +459,13 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 	},
 	"skmb/status-mismatch": {
 		fails: []fixture{
-			{"the row is behind", []change{swap(indexFile, "| accepted | sessions |", "| proposed | sessions |")}},
-			{"the row says nothing", []change{swap(indexFile, "| accepted | sessions |", "| | sessions |")}},
+			{"the row is behind", []change{swap(indexFile, "| accepted | recovery |", "| proposed | recovery |")}},
+			{"the row says nothing", []change{swap(indexFile, "| accepted | recovery |", "| | recovery |")}},
 		},
 		passes: []fixture{
-			{"the row has another tail", []change{swap(indexFile, "| accepted | sessions |", "| **Accepted** (implemented) | sessions |")}},
+			{"the row has another tail", []change{swap(indexFile, "| accepted | recovery |", "| **Accepted** (implemented) | recovery |")}},
 			{"an alias in the row", []change{
-				statusOf(restart, "statistical_default"), withField(restart, "- review_by: 2026-09-01\n- permitted_by: designer"), swap(indexFile, "| statistical_default | sessions |", "| reviewable_default | sessions |")}},
+				statusOf(restart, "statistical_default"), withField(restart, "- review_by: 2026-09-01\n- permitted_by: designer"), swap(indexFile, "| statistical_default | recovery |", "| reviewable_default | recovery |")}},
 		},
 	},
 	"skmb/patterns-mismatch": {
@@ -550,6 +562,17 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 			{"it is of this text", []change{withField(race, "- approval: statement sha256:"+raceDigest)}},
 			{"an editorial change voids nothing", []change{withField(notifier, "- approval: statement sha256:"+notifierDigest), swap(notifier, "Silence must never", "Silence must not")}},
 			{"a withdrawn record needs none", []change{statusOf(race, "withdrawn"), withField(race, "- approval: statement sha256:"+notifierDigest)}},
+		},
+	},
+	"skmb/open-blocks-path": {
+		fails: []fixture{
+			{"a file that the question lists", []change{openPaths("billing/**"), changes("billing/retry.go")}},
+			{"a directory that it lists", []change{openPaths("billing"), changes("other.go", "billing/a/b.go")}},
+		},
+		passes: []fixture{
+			{"a file beside it", []change{openPaths("billing/**"), changes("billing.go")}},
+			{"no path is listed", []change{changes("billing/retry.go")}},
+			{"the change is not known", []change{openPaths("billing/**")}},
 		},
 	},
 	"skmb/approval-level": {

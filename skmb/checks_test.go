@@ -185,3 +185,25 @@ func TestAFindingIsKnownAgainWhereverItMoves(t *testing.T) {
 		}
 	}
 }
+
+func TestALinkIsNamed(t *testing.T) {
+	s := setting(kind(restart, link))
+	var said []string
+	for _, f := range judge(t, s.options, s.tree) {
+		said = append(said, f.Code+" "+f.Message)
+	}
+	want := []string{"skmb/row-without-file SKMB-2026-06-11-003: docs/isme/decisions/003-restart.md is a symbolic link", "skmb/stray-file 003-restart.md is a symbolic link: its target is not read"}
+	if !slices.Equal(said, want) {
+		t.Errorf("got %q, want %q", said, want)
+	}
+}
+
+// Of several tables under one heading the one that names its rows is read, else the first.
+func TestTheTableThatNamesItsRowsIsRead(t *testing.T) {
+	const legend, second = "| word | meaning |\n|---|---|\n| a | b |\n\n", "| w | m |\n|---|---|\n| a | b |\n\n"
+	s := setting(swap(indexFile, "| id | status | scope", legend+second+"| key | status | scope"))
+	got := judge(t, s.options, s.tree)
+	if len(got) != 3 || got[0].Code != "skmb/column-missing" || got[0].Start.Line != 7 {
+		t.Errorf("got%s", list(got))
+	}
+}

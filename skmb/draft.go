@@ -139,9 +139,11 @@ func (d *draft) setField(ref, key, value string) error {
 	var at int
 	var line string
 	switch {
-	case after != nil: // with its indent and bullet: another one would begin another list
+	case after != nil: // with its indent, bullet and blanks: another one would begin another list
 		item := after.item.In(src)
-		at, line = after.item.End, string(item[:bytes.IndexAny(item, "-*+")+1])+" "+key+": "+text+nl
+		bullet := bytes.IndexAny(item, "-*+") + 1
+		blanks := max(1, len(item[bullet:])-len(bytes.TrimLeft(item[bullet:], " ")))
+		at, line = after.item.End, string(item[:bullet])+strings.Repeat(" ", min(blanks, 4))+key+": "+text+nl
 	case front:
 		span, _ := r.doc.FrontMatter()
 		at, line = span.End, key+": "+strconv.Quote(value)+nl

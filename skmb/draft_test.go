@@ -19,7 +19,7 @@ var values = []string{
 	"SKMB-2026-06-11-001 (partial)", "a\u00adb", strings.Repeat("long ", 200) + "end", strings.Repeat("[", 40), strings.Repeat("*_`|", 30),
 }
 
-// drafts are ways in which one file can be kept.
+// ways are how one text can be kept in a file.
 var ways = []struct {
 	claim  string
 	change func(string) string
@@ -64,8 +64,7 @@ func (d *draft) text(t testing.TB, name string) string {
 	return string(data)
 }
 
-// sameButLine fails unless got is want with the lines between from and to replaced by
-// one or none.
+// lines are the lines of a text with their ends.
 func lines(s string) []string { return slices.Collect(strings.Lines(s)) }
 
 // kept fails unless got has every line of want in order, byte for byte, but for those
@@ -159,6 +158,7 @@ func TestAFieldIsSetWhereverItStands(t *testing.T) {
 		{"behind the last, if nothing precedes it", head + "\n- note: x\n" + body, "status", head + "\n- note: x\n- status: new\n" + body},
 		{"stars as bullets", head + "\n* status: x\n* date: x\n" + body, "decided_by", head + "\n* status: x\n* decided_by: new\n* date: x\n" + body},
 		{"indented items", head + "\n  - status: x\n  - date: x\n" + body, "decided_by", head + "\n  - status: x\n  - decided_by: new\n  - date: x\n" + body},
+		{"blanks behind the bullet", head + "\n-   status: x\n  - date: y\n" + body, "decided_by", head + "\n-   status: x\n-   decided_by: new\n  - date: y\n" + body},
 		{"no list at all", head + body, "status", head + "\n- status: new\n" + body},
 		{"no list, prose right below the title", head + "Prose.\n" + body, "status", head + "\n- status: new\n\nProse.\n" + body},
 		{"nothing but the title", strings.TrimSuffix(head, "\n"), "status", head + "\n- status: new"},
@@ -198,26 +198,29 @@ func TestAFieldThatCannotBeSetIsRefused(t *testing.T) {
 		"a flow mapping with an umlaut":           "---\n{ö: ä, status: proposed}\n---\n" + body,
 		"an alias":                                "---\na: &x proposed\nstatus: *x\n---\n" + body,
 		"a line separator that only YAML knows":   "---\na: \"b\u2028c\"\nstatus: proposed\ndate: x\n---\n" + body,
+		"a tab behind the bullet":                 "# SKMB-2026-06-11-002: Race\n\n-\tstatus: x\n   - date: y\n\n## Decision\n\nx\n",
 		"code that would become part of the item": "# SKMB-2026-06-11-002: Race\n\n    code\n\n## Decision\n\nx\n",
 	} {
-		t.Run(claim, func(t *testing.T) {
-			d := draftOf(t, setting(put(race, text)).tree)
-			old, err := d.record("SKMB-2026-06-11-002")
-			must(t, err)
-			want := fieldsOf(old)
-			want["status"] = "accepted"
-			if err := d.setField(old.ID, "status", "accepted"); err != nil {
-				if len(d.files) > 0 {
-					t.Errorf("refused with %v, but the file became\n%s", err, d.text(t, race))
+		for _, key := range []string{"status", "decided_by"} {
+			t.Run(claim+", "+key, func(t *testing.T) {
+				d := draftOn([]byte(text), "SKMB-2026-06-11-002")
+				old, err := d.record("SKMB-2026-06-11-002")
+				must(t, err)
+				want := fieldsOf(old)
+				want[key] = "new"
+				if err := d.setField(old.ID, key, "new"); err != nil {
+					if len(d.files) > 0 {
+						t.Errorf("refused with %v, but the file became\n%s", err, d.text(t, race))
+					}
+					return
 				}
-				return
-			}
-			now, err := d.record(old.ID)
-			must(t, err)
-			if got := fieldsOf(now); !maps.Equal(got, want) || now.Digest() != old.Digest() {
-				t.Errorf("not refused: got %q, want %q, in\n%s", got, want, d.text(t, race))
-			}
-		})
+				now, err := d.record(old.ID)
+				must(t, err)
+				if got := fieldsOf(now); !maps.Equal(got, want) || now.Digest() != old.Digest() {
+					t.Errorf("not refused: got %q, want %q, in\n%s", got, want, d.text(t, race))
+				}
+			})
+		}
 	}
 }
 
@@ -329,10 +332,10 @@ func rowWith(t testing.TB, d *draft, kind table, id string) row {
 func TestACellReadsBackAsItWasSet(t *testing.T) {
 	eachIndex(t, func(t *testing.T, text string, some []string) {
 		tree := setting(put(indexFile, text)).tree
-		for i, value := range some {
+		for i, value := range append([]string{"", "", ""}, some...) {
 			d := draftOf(t, tree)
 			old := rowWith(t, d, decisions, "SKMB-2026-06-11-002")
-			column := []string{"scope", "commit", "status", "file"}[i%4]
+			column := []string{"scope", "commit", "status", "file"}[i%4] // commit stands at an edge
 			must(t, d.setRow(decisions, "SKMB-2026-06-11-002", cells{column: value}))
 			now := rowWith(t, d, decisions, "SKMB-2026-06-11-002")
 			if got := now.text(column); got != value && (value != "" || !isNone(got)) {

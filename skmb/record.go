@@ -293,9 +293,9 @@ func (r *Record) Section(title string) string {
 }
 
 func sectionText(b []byte) string {
-	lines := strings.Split(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n")
+	lines := strings.Split(string(b), "\n")
 	for i, l := range lines {
-		lines[i] = strings.TrimRight(l, " \t")
+		lines[i] = strings.TrimRight(l, " \t\r")
 	}
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }

@@ -288,13 +288,73 @@ func (b *Base) readable(fn func(*Record)) {
 	}
 }
 
-func unresolved(v *view) {
+// unresolved is the gate. Under the related gate a record that the change does not touch
+// is only counted.
+func unresolved(v *view) error {
+	if v.base == nil {
+		return nil
+	}
+	var err error
+	untouched := 0
 	v.base.readable(func(r *Record) {
-		if r.Status == Proposed && r.Known && !isOpen(r.ID) {
-			said := fmt.Sprintf("%s is %s: no designer has decided %q", r.ID, idOr(r.value("status"), "without a status"), short(r.Title))
-			v.report(r.Path, r.at("status"), r.ID, "skmb approve "+r.ID, said)
+		if r.Status != Proposed || !r.Known || isOpen(r.ID) {
+			return
 		}
+		if v.opts.Related {
+			touched, e := v.touches(r.Path, r.Paths)
+			if err = errors.Join(err, e); !touched {
+				untouched++
+				return
+			}
+		}
+		said := fmt.Sprintf("%s is %s: no designer has decided %q", r.ID, idOr(r.value("status"), "without a status"), short(r.Title))
+		v.report(r.Path, r.at("status"), r.ID, "skmb approve "+r.ID, said)
 	})
+	if untouched > 0 {
+		v.Report(finding.Finding{Path: v.root, Key: "related", Severity: finding.Warning, Fix: "assent inbox",
+			Message: fmt.Sprintf("%s undecided; this change touches none of them", finding.Count(untouched, "record"))})
+	}
+	return err
+}
+
+// touches reports whether the change has a path, or one that a pattern covers. Where the
+// change is not known everything is touched.
+func (v *view) touches(path string, patterns []string) (bool, error) {
+	if v.opts.Depends != nil {
+		v.opts.Depends()
+	}
+	if v.Changed == nil {
+		return true, nil
+	}
+	changed, err := v.Changed()
+	if err != nil {
+		return true, err
+	}
+	return slices.ContainsFunc(changed, func(c string) bool {
+		return c == path || slices.ContainsFunc(patterns, func(p string) bool { return matchPath(p, c) })
+	}), nil
+}
+
+// openBlocksPath holds changes to code that an open question lists.
+func openBlocksPath(v *view) error {
+	if v.base == nil {
+		return nil
+	}
+	for _, q := range v.base.Index.rows(opens) {
+		paths := listValue(field{value: q.text("paths")})
+		if !q.wellShaped() || len(paths) == 0 || v.Changed == nil {
+			continue
+		}
+		touched, err := v.touches("", paths)
+		if err != nil {
+			return err
+		}
+		if touched {
+			v.report(v.base.Index.Path, q.at("id"), q.id(), "skmb submit --from "+q.id(),
+				fmt.Sprintf("%s is open, and the change touches %s: %s", idOr(q.id(), "a question"), short(strings.Join(paths, ", ")), short(q.text("context"))))
+		}
+	}
+	return nil
 }
 
 func unknownStatus(v *view) {

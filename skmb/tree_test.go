@@ -18,8 +18,9 @@ import (
 // memory is a finding.Tree that is held in memory. A directory is there if a file below
 // it is; links, submodules and executables have a mode of their own.
 type memory struct {
-	files map[string][]byte
-	modes map[string]fs.FileMode
+	files   map[string][]byte
+	modes   map[string]fs.FileMode
+	changed []string // paths that the change touches; nil: not known
 }
 
 const (
@@ -28,7 +29,7 @@ const (
 )
 
 func treeOf(files map[string]string) *memory {
-	t := &memory{map[string][]byte{}, map[string]fs.FileMode{}}
+	t := &memory{files: map[string][]byte{}, modes: map[string]fs.FileMode{}}
 	for name, text := range files {
 		t.files[name] = []byte(text)
 	}
@@ -36,7 +37,7 @@ func treeOf(files map[string]string) *memory {
 }
 
 func (t *memory) clone() *memory {
-	return &memory{maps.Clone(t.files), maps.Clone(t.modes)}
+	return &memory{files: maps.Clone(t.files), modes: maps.Clone(t.modes), changed: t.changed}
 }
 
 func (t *memory) mode(name string) (fs.FileMode, bool) {
@@ -140,7 +141,11 @@ func judge(t testing.TB, o Options, tree finding.Tree, parents ...finding.Tree) 
 	if o.Today == "" {
 		o.Today = today
 	}
-	r := finding.Run(Checks(o), finding.Pass{Ctx: context.Background(), New: tree, Parents: parents})
+	pass := finding.Pass{Ctx: context.Background(), New: tree, Parents: parents}
+	if m, ok := tree.(*memory); ok && m.changed != nil {
+		pass.Changed = func() ([]string, error) { return m.changed, nil }
+	}
+	r := finding.Run(Checks(o), pass)
 	for _, u := range r.Unchecked {
 		t.Errorf("not checked: %s: %s", u.Code, u.Message)
 	}

@@ -421,6 +421,9 @@ func (w *Writer) ask(ctx context.Context, a act, refs []string, yes Yes) ([]give
 		if _, err := next(r, a.event); err != nil {
 			return nil, err
 		}
+		if why := boundary.Unsafe(r.Card(), true); strings.HasPrefix(why, "holds the character") {
+			return nil, &InputError{fmt.Sprintf("the text of %s %s: what is shown would not be what is approved", r.ID, why), "take the character out of " + r.Path}
+		}
 		g := given{digest: r.Digest()}
 		if yes.Digest != "" && yes.Digest != g.digest {
 			return nil, &StaleError{fmt.Sprintf("the text of %s has the digest %s, not the one that was shown; nothing was approved", r.ID, g.digest)}
