@@ -13,26 +13,24 @@ func matchPath(pattern, path string) bool {
 	return matchParts(strings.Split(pattern, "/"), strings.Split(path, "/"))
 }
 
+// matchParts goes back to the last `**` only, as matchPart does to the last star: what
+// follows a `**` is best found as early as it can be.
 func matchParts(pattern, path []string) bool {
-	for len(pattern) > 0 {
-		if pattern[0] == "**" {
-			for len(pattern) > 1 && pattern[1] == "**" { // several in a row mean one
-				pattern = pattern[1:]
-			}
-			if len(pattern) == 1 {
-				return true
-			}
-			for i := range path {
-				if matchParts(pattern[1:], path[i:]) {
-					return true
-				}
-			}
+	p, n, stars, mark := 0, 0, -1, 0
+	for p < len(pattern) {
+		switch {
+		case pattern[p] == "**":
+			stars, mark = p, n
+			p++
+		case n < len(path) && matchPart(pattern[p], path[n]):
+			p++
+			n++
+		case stars >= 0 && mark < len(path):
+			mark++
+			p, n = stars+1, mark
+		default:
 			return false
 		}
-		if len(path) == 0 || !matchPart(pattern[0], path[0]) {
-			return false
-		}
-		pattern, path = pattern[1:], path[1:]
 	}
 	return true // what is left of the path lies below the directory that was named
 }

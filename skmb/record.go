@@ -56,6 +56,7 @@ type Record struct {
 }
 
 type field struct {
+	key   string // as written
 	value string
 	items []string
 	span  markdown.Span // of the value
@@ -164,7 +165,7 @@ func (r *Record) readFields() (off int, err error) {
 		if _, twice := r.fields[key]; twice && slices.Contains(fields, key) {
 			return f.Item.Start, fmt.Errorf("the field %s stands twice", key)
 		}
-		r.fields[key] = field{value: f.Value, items: f.Items, span: f.Raw, item: f.Item}
+		r.fields[key] = field{key: f.Key, value: f.Value, items: f.Items, span: f.Raw, item: f.Item}
 	}
 	return 0, nil
 }

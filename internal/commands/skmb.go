@@ -53,7 +53,7 @@ func printLifecycle(c *cli.Context) error {
 }
 
 func skmbCommands() []*cli.Command {
-	return append([]*cli.Command{initCommand("skmb"), checkCommand()}, slices.Concat(writingCommands(), readingCommands(), askingCommands(), mergingCommands(), historyCommands())...)
+	return append([]*cli.Command{initCommand("skmb"), checkCommand()}, slices.Concat(writingCommands(), readingCommands(), askingCommands(), mergingCommands(), historyCommands(), mendingCommands())...)
 }
 
 func checkCommand() *cli.Command {

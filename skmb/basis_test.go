@@ -1,0 +1,142 @@
+package skmb
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func FuzzBasis(f *testing.F) {
+	for _, s := range []string{
+		"<decision_basis>\npatterns: F\ncontext: c\n  goes on\n</decision_basis>\n",
+		"```yaml\ndecision_basis:\n  patterns: [A, B]\n  skmb_ref: SKMB-001/002\n```\n",
+		"~~~~\ndecision_basis: {a: b}\n~~~~",
+		`{"text":"<decision_basis>\nx: y\n</decision_basis>"}`,
+		"<decision_basis>\n", "```\ndecision_basis:\n", "{\"decision_basis", "subject\n\nSKMB: SKMB-2026-06-11-001, OPEN-001\nSKMB:\n",
+	} {
+		f.Add(s)
+	}
+	b, err := Load(treeOf(plain), root)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		start := time.Now()
+		lines := strings.Count(text, "\n") + 1
+		for _, block := range ParseBasis(text) {
+			if block.Line < 1 || block.Line > lines {
+				t.Errorf("a block begins in line %d of %d", block.Line, lines)
+			}
+		}
+		found, seen := b.CheckBasis(BasisSource{Name: "x", Text: text, IsWork: true, Trailer: true})
+		for _, x := range found {
+			if x.Start.Line > lines || x.Code == "" || x.Message == "" {
+				t.Errorf("%+v in %d lines", x, lines)
+			}
+		}
+		if len(found) > 0 && seen == 0 {
+			t.Errorf("%d findings about nothing", len(found))
+		}
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestTrailers(t *testing.T) {
+	for _, c := range []struct {
+		name, message string
+		want          string
+	}{
+		{"none", "subject\n", ""},
+		{"in the subject they are none", "SKMB: SKMB-2026-06-11-001", ""},
+		{"one", "subject\n\nbody\n\nSKMB: SKMB-2026-06-11-001\n", "SKMB-2026-06-11-001"},
+		{"several, in any case", "subject\n\nSigned-off-by: x\nskmb: A-1, B-2\nSKMB: C-3", "A-1 B-2 C-3"},
+		{"only in the last paragraph", "subject\n\nSKMB: A-1\n\nmore text", ""},
+		{"CRLF", "subject\r\n\r\nSKMB: A-1\r\n", "A-1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := strings.Join(Trailers(c.message), " "); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// What BasisBlock writes of an accepted record, CheckBasis takes.
+func TestTheBlockOfARecordPasses(t *testing.T) {
+	b, err := Load(treeOf(plain), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, r := range b.Records {
+		if r.Status != Accepted || r.Section("Applies To") == "" {
+			continue
+		}
+		n++
+		if found, _ := b.CheckBasis(BasisSource{Name: "x", Text: r.BasisBlock()}); len(found) > 0 {
+			t.Errorf("%s\ngives %+v", r.BasisBlock(), found)
+		}
+	}
+	if n == 0 {
+		t.Error("no record was tried")
+	}
+}
+
+func TestMatchPath(t *testing.T) {
+	for _, c := range []struct {
+		pattern, path string
+		want          bool
+	}{
+		{"a/b.go", "a/b.go", true}, {"a/b.go", "a/c.go", false}, {"a", "a/b/c.go", true}, {"a/", "a/b.go", true}, {"a", "ab/c.go", false},
+		{"a/*.go", "a/b.go", true}, {"a/*.go", "a/b/c.go", false}, {"a/**", "a/b/c.go", true}, {"**/c.go", "a/b/c.go", true}, {"**/c.go", "c.go", true},
+		{"a/**/d", "a/b/c/d", true}, {"a/**/d", "a/d", true}, {"a/**/d", "a/b/c", false}, {"?.go", "a.go", true}, {"?.go", "ab.go", false},
+		{"*a*a*a*b", strings.Repeat("a", 60), false}, {"**/**/**/**/x", strings.Repeat("a/", 60) + "y", false}, {"", "a", false}, {"./a", "a", true},
+	} {
+		start := time.Now()
+		if got := matchPath(c.pattern, c.path); got != c.want {
+			t.Errorf("%q over %q: %v", c.pattern, c.path, got)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("%q over %q took %s", c.pattern, c.path, took)
+		}
+	}
+}
+
+// Merging rows: one side's change is taken, two sides' different changes conflict, and the
+// order of the arguments does not decide what is in the result.
+func TestMergeIndex(t *testing.T) {
+	head := "# State Machine Knowledge Base\n\n## Decision Index\n\n| id | status | file |\n| --- | --- | --- |\n"
+	row := func(n, status string) string {
+		return "| SKMB-2026-01-01-00" + n + " | " + status + " | decisions/" + n + ".md |\n"
+	}
+	base := head + row("1", "accepted") + row("2", "proposed")
+	for _, c := range []struct {
+		name, ours, theirs, want string
+		conflicts                int
+	}{
+		{"nothing", base, base, base, 0},
+		{"a row on each side", base + row("3", "accepted"), base + row("4", "accepted"), base + row("3", "accepted") + row("4", "accepted"), 0},
+		{"one side changes, the other adds", head + row("1", "accepted") + row("2", "accepted"), base + row("3", "proposed"), head + row("1", "accepted") + row("2", "accepted") + row("3", "proposed"), 0},
+		{"one side removes", head + row("1", "accepted"), base, head + row("1", "accepted"), 0},
+		{"both do the same", base + row("3", "x"), base + row("3", "x"), base + row("3", "x"), 0},
+		{"both change one row", head + row("1", "accepted") + row("2", "rejected"), head + row("1", "accepted") + row("2", "accepted"), "", 1},
+		{"one removes what the other changes", head + row("1", "accepted"), head + row("1", "accepted") + row("2", "accepted"), "", 1},
+		{"prose on one side, a row on the other", strings.Replace(base, "## Dec", "Prose.\n\n## Dec", 1), base + row("3", "x"), strings.Replace(base, "## Dec", "Prose.\n\n## Dec", 1) + row("3", "x"), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, n, err := MergeIndex([]byte(base), []byte(c.ours), []byte(c.theirs))
+			if err != nil || n != c.conflicts || n == 0 && string(got) != c.want {
+				t.Errorf("%d conflicts, %v\n%s\nwant %d\n%s", n, err, got, c.conflicts, c.want)
+			}
+			back, m, err := MergeIndex([]byte(base), []byte(c.theirs), []byte(c.ours))
+			if err != nil || m != n || n == 0 && string(back) != string(got) {
+				t.Errorf("the other way round: %d conflicts, %v\n%s", m, err, back)
+			}
+		})
+	}
+	if _, _, err := MergeIndex([]byte(base), []byte(base+"prose\n\nmore"), []byte(strings.Replace(base, "## Dec", "Prose.\n\n## Dec", 1))); err == nil {
+		t.Error("prose on both sides is merged by rows")
+	}
+}
