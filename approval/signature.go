@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"assent/repo"
@@ -33,7 +34,9 @@ type Signers struct {
 	Revoked []byte // OpenSSH public keys or a key revocation list; may be empty
 }
 
-var signerLine = regexp.MustCompile(`^([^\s"]+)\s+((?:[a-z-]+(?:="[^"]*")?,)*namespaces="assent"(?:,[a-z-]+(?:="[^"]*")?)*)\s+(\S+)\s+(\S+)(\s.*)?$`)
+var signerLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([^\s"]+)\s+((?:[a-z-]+(?:="[^"]*")?,)*namespaces="assent"(?:,[a-z-]+(?:="[^"]*")?)*)\s+(\S+)\s+(\S+)(\s.*)?$`)
+})
 
 // Check holds every line of the signers file to name one principal and the namespace.
 // ssh-keygen takes wildcards and lines without a namespace; both would let a key approve
@@ -46,7 +49,7 @@ func (s Signers) Check() error {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		m := signerLine.FindStringSubmatch(line)
+		m := signerLine().FindStringSubmatch(line)
 		switch {
 		case m == nil:
 			return fmt.Errorf(`line %d of the signers file is not of the form: principal namespaces="assent" key`, n)

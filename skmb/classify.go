@@ -7,7 +7,7 @@ import (
 
 // signs are words in changed code that make a pattern likely (seed 003, "Pattern
 // Classifier"). They are a hint to look, never a verdict.
-var signs = map[string]*regexp.Regexp{
+var signs = map[string]func() *regexp.Regexp{
 	"A": word(`await|async|callback|webhook|pending|approval|poll(ing)?|subscribe|promise|wait(ing|for)?|deadline|timeout`),
 	"B": word(`persist(ed|ence)?|checkpoint|resume|restore|snapshot|migrat(e|ion)|journal|session|cache|fsync|durable|recover(y)?`),
 	"C": word(`mutex|lock(ed|ing)?|semaphore|goroutine|thread|concurren(t|cy)|race|atomic|queue|idempoten(t|cy)|transaction|parallel`),
@@ -17,12 +17,12 @@ var signs = map[string]*regexp.Regexp{
 	"G": word(`delete|drop|truncate|send|charge|refund|pay(ment)?|deploy|publish|grant|revoke|commit|purge|irreversib(le|ly)`),
 }
 
-func word(alternatives string) *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(?:^|[^\pL\pN]|_)(` + alternatives + `)(?:$|[^\pL\pN]|_)`)
+func word(alternatives string) func() *regexp.Regexp {
+	return lazily(`(?i)(?:^|[^\pL\pN]|_)(` + alternatives + `)(?:$|[^\pL\pN]|_)`)
 }
 
 // camel is a border inside a name such as retryCount, where a word may begin.
-var camel = regexp.MustCompile(`(\p{Ll})(\p{Lu})`)
+var camel = lazily(`(\p{Ll})(\p{Lu})`)
 
 // Sign is one changed line that makes a pattern likely.
 type Sign struct {
@@ -46,8 +46,8 @@ func Classify(lines []AddedLine) []Sign {
 	out := []Sign{}
 	for _, p := range Patterns {
 		for _, l := range lines {
-			text := camel.ReplaceAllString(l.Text, "$1 $2")
-			if m := signs[p.Letter].FindStringSubmatch(text); m != nil {
+			text := camel().ReplaceAllString(l.Text, "$1 $2")
+			if m := signs[p.Letter]().FindStringSubmatch(text); m != nil {
 				out = append(out, Sign{p.Letter, l.Path, l.Line, strings.ToLower(m[1]), strings.TrimSpace(l.Text)})
 			}
 		}

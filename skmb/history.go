@@ -2,7 +2,6 @@ package skmb
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -55,7 +54,7 @@ func abbreviate(hash string) string {
 	return hash
 }
 
-var pendingWord = regexp.MustCompile(`(?i)\bpending\b`)
+var pendingWord = lazily(`(?i)\bpending\b`)
 
 // Backfill writes the hash of the commit in which a record became accepted where its commit
 // field says pending, or names a commit that was rewritten since; in file and row. Words
@@ -76,7 +75,7 @@ func (w *Writer) Backfill(ctx context.Context, h History) (Done, error) {
 			}
 			value := r.value("commit")
 			gone := slices.DeleteFunc(hashes(value), func(x string) bool { return !slices.Contains(unknown, x) })
-			if len(gone) == 0 && !pendingWord.MatchString(value) && value != "" {
+			if len(gone) == 0 && !pendingWord().MatchString(value) && value != "" {
 				continue
 			}
 			versions, err := h.File(ctx, r.Path)
@@ -102,7 +101,7 @@ func (d *draft) fill(r *Record, hash string, gone []string) error {
 		for _, g := range gone {
 			text = strings.ReplaceAll(text, g, hash)
 		}
-		if loc := pendingWord.FindStringIndex(text); loc != nil {
+		if loc := pendingWord().FindStringIndex(text); loc != nil {
 			text = text[:loc[0]] + hash + text[loc[1]:]
 		}
 		if isNone(text) {

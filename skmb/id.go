@@ -3,18 +3,25 @@ package skmb
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // An id is SKMB-YYYY-MM-DD-NNN, SKMB-YYYY-MM-DD-slug, or OPEN-NNN. A reference may be
 // shorter: SKMB-019 for the one record whose number is 019, and 005/007 for several
 // numbers of one date.
 var (
-	idForm        = regexp.MustCompile(`^(?:SKMB-\d{4}-\d{2}-\d{2}-(?:\d{3,}|[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*)|OPEN-\d{3,})$`)
-	referenceForm = regexp.MustCompile(`\b(?:SKMB-\d{4}-\d{2}-\d{2}-[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*|SKMB-\d{3,}|OPEN-\d{3,})(?:/\d{3,})*`)
+	idForm        = lazily(`^(?:SKMB-\d{4}-\d{2}-\d{2}-(?:\d{3,}|[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*)|OPEN-\d{3,})$`)
+	referenceForm = lazily(`\b(?:SKMB-\d{4}-\d{2}-\d{2}-[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*|SKMB-\d{3,}|OPEN-\d{3,})(?:/\d{3,})*`)
 )
 
+// lazily compiles an expression when it is first asked for: most commits need none, and
+// every start of the program would pay for all of them.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
+
 // ValidID reports whether s is a full id.
-func ValidID(s string) bool { return idForm.MatchString(s) }
+func ValidID(s string) bool { return idForm().MatchString(s) }
 
 // isOpen reports whether the id names a question, not a decision.
 func isOpen(id string) bool { return strings.HasPrefix(id, "OPEN-") }
@@ -40,7 +47,7 @@ func References(text string) []Reference {
 	var out []Reference
 	for line := range strings.Lines(text) {
 		partial := strings.Contains(strings.ToLower(line), "partial") || strings.Contains(line, "部分")
-		for _, m := range referenceForm.FindAllString(line, -1) {
+		for _, m := range referenceForm().FindAllString(line, -1) {
 			first, more, _ := strings.Cut(m, "/")
 			out = append(out, Reference{first, partial})
 			if stem := first[:strings.LastIndexByte(first, '-')+1]; more != "" {

@@ -441,7 +441,7 @@ func TestAPlaceholderIsNoApproval(t *testing.T) {
 // The approved text has one form. These bytes are what approvals of years are of.
 func TestTheApprovedTextIsCanonical(t *testing.T) {
 	b := load(t, setting(withField(race, "- paths: b/**, a/*.go"), swap(race, "None.", "- SKMB-003 (partial)\n- SKMB-001\n- SKMB-001")).tree)
-	want := `{"applies_to":"","decision":"The first committed answer wins; the second gets a conflict.","id":"SKMB-2026-06-11-002","paths":["b/**","a/*.go"],"patterns":["C","G"],"scope":"approval workflow","supersedes":["SKMB-001","SKMB-003"],"title":"Approval Resolution Race"}`
+	want := `{"applies_to":"","decision":"The first committed answer wins; the second gets a conflict.","id":"SKMB-2026-06-11-002","paths":["b/**","a/*.go"],"patterns":["C","G"],"scope":"approval workflow","supersedes":["SKMB-001","SKMB-003 (partial)"],"title":"Approval Resolution Race"}`
 	if got := string(b.byID["SKMB-2026-06-11-002"].ApprovedText()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

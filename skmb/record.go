@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -245,7 +244,7 @@ func valueSpan(src []byte, from, limit int, key, value *yaml.Node) markdown.Span
 			}
 		}
 	case value.Kind == yaml.ScalarNode && value.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0:
-		if i := plainEnd.FindIndex(text); i != nil {
+		if i := plainEnd().FindIndex(text); i != nil {
 			text = text[:i[0]]
 		}
 	default:
@@ -262,7 +261,7 @@ func valueSpan(src []byte, from, limit int, key, value *yaml.Node) markdown.Span
 }
 
 // plainEnd is the comment that ends a plain scalar.
-var plainEnd = regexp.MustCompile(`[ \t\n]#`)
+var plainEnd = lazily(`[ \t\n]#`)
 
 // fieldKey is a key in its one spelling: lower case, blanks and dashes as underscores.
 func fieldKey(s string) string {
@@ -339,13 +338,13 @@ func (r *Record) readSupersedes() []Reference {
 	return out
 }
 
-var hashForm = regexp.MustCompile(`\b[0-9a-f]{7,64}\b`)
+var hashForm = lazily(`\b[0-9a-f]{7,64}\b`)
 
 // hashes returns the sorted set of commit hashes in a text that may hold words too. A
 // word of letters only, or a number, is no hash.
 func hashes(text string) []string {
 	var out []string
-	for _, h := range hashForm.FindAllString(strings.ToLower(text), -1) {
+	for _, h := range hashForm().FindAllString(strings.ToLower(text), -1) {
 		if strings.ContainsAny(h, "0123456789") && strings.ContainsAny(h, "abcdef") || len(h) >= 40 {
 			out = append(out, h)
 		}
@@ -374,7 +373,11 @@ func (r *Record) ApprovedText() []byte {
 		Decision: r.Section("Decision"), AppliesTo: r.Section("Applies To"), Supersedes: []string{},
 	}
 	for _, ref := range r.supersedes() {
-		t.Supersedes = append(t.Supersedes, ref.Text)
+		text := ref.Text
+		if ref.Partial { // from a part to the whole is another decision
+			text += " (partial)"
+		}
+		t.Supersedes = append(t.Supersedes, text)
 	}
 	slices.Sort(t.Supersedes)
 	t.Supersedes = slices.Compact(t.Supersedes)
