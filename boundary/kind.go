@@ -184,8 +184,13 @@ type Payload[P any] struct {
 // Read judges the form of a submission: bounds, syntax, names, shape and text, all of
 // them before it refuses.
 func (k *Kind[P]) Read(in io.Reader, source string) (*Payload[P], error) {
-	var raw bytes.Buffer
-	n, vs := ReadJSON(io.TeeReader(in, &raw), k.limits)
+	n, vs := ReadJSON(in, k.limits)
+	return k.ReadNode(n, vs, source)
+}
+
+// ReadNode is Read for a value that was read from another format, with what was wrong with
+// its form. A nil node is one that could not be read at all.
+func (k *Kind[P]) ReadNode(n *Node, vs []Violation, source string) (*Payload[P], error) {
 	if n != nil {
 		vs = append(vs, k.shape.Check(n, k.owned)...)
 	}
@@ -193,7 +198,7 @@ func (k *Kind[P]) Read(in io.Reader, source string) (*Payload[P], error) {
 		return nil, refuse(source, vs)
 	}
 	p := &Payload[P]{source: source, node: n}
-	if err := json.Unmarshal(raw.Bytes(), &p.Value, json.RejectUnknownMembers(true)); err != nil {
+	if err := DecodeNode(n, &p.Value); err != nil {
 		return nil, fmt.Errorf("boundary: %s: a payload of the right shape did not decode: %w", k.Name, err)
 	}
 	canonical, err := json.Marshal(p.Value)
@@ -245,6 +250,11 @@ func Submit[P any](ctx context.Context, k *Kind[P], in io.Reader, rules func(*Pa
 	if err != nil {
 		return Answer{}, err
 	}
+	return Take(ctx, k, p, rules, persist)
+}
+
+// Take is Submit for a payload that was read already.
+func Take[P any](ctx context.Context, k *Kind[P], p *Payload[P], rules func(*Payload[P]), persist func(context.Context, *Payload[P]) (Answer, error)) (Answer, error) {
 	rules(p)
 	if err := p.Err(); err != nil {
 		return Answer{}, err

@@ -3,16 +3,12 @@
 package config
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 
 	"assent/boundary"
 )
@@ -130,29 +126,29 @@ func Parse(data []byte) (Config, error) {
 	if len(data) > maxBytes {
 		return Config{}, &syntaxError{fmt.Errorf("%s has more than %d bytes", Name, maxBytes)}
 	}
-	var doc, second yaml.Node
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	err := dec.Decode(&doc)
-	if err == io.EOF { // nothing but comments: a file without version, not one that is absent
-		doc = yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}
-	} else if err == nil {
-		err = dec.Decode(&second)
+	n, vs, err := boundary.ReadYAML(data)
+	if err != nil {
+		return Config{}, &syntaxError{fmt.Errorf("%s:%w", Name, place{err})}
 	}
-	switch {
-	case err == nil:
-		return Config{}, &syntaxError{fmt.Errorf("%s:%d:%d: a second document: the file is one", Name, second.Line, second.Column)}
-	case err != io.EOF:
-		return Config{}, &syntaxError{fmt.Errorf("%s: %w", Name, err)}
-	}
-	n, vs := toNode(&doc, "")
 	if err := boundary.CheckNode[Config](n, Name, append(vs, pathRules(n)...)); err != nil {
 		return Config{}, err
 	}
 	var c Config
-	if err := decode(n, &c); err != nil {
+	if err := boundary.DecodeNode(n, &c); err != nil {
 		return Config{}, err
 	}
 	return c.withDefaults(), nil
+}
+
+// place puts a blank before an error that does not begin with its place.
+type place struct{ error }
+
+func (p place) Unwrap() error { return p.error }
+func (p place) Error() string {
+	if text := p.error.Error(); text != "" && text[0] >= '0' && text[0] <= '9' {
+		return text
+	}
+	return " " + p.error.Error()
 }
 
 type syntaxError struct{ error }

@@ -169,3 +169,22 @@ func (r *Repo) run(ctx context.Context, c Command, args []string) ([]byte, error
 	}
 	return out.Stdout, nil
 }
+
+// Edit opens a file in the user's editor and waits for it. The editor is a shell line, as
+// `git var GIT_EDITOR` gives it and as Git itself runs it; the file's name is an argument.
+func Edit(ctx context.Context, c Command, editor, file string, out io.Writer) error {
+	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, file)
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, c.Env, c.Stdin, out, out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("the editor %s: %w", editor, err)
+	}
+	return nil
+}
+
+// Editor is the user's editor as Git finds it.
+func (r *Repo) Editor(ctx context.Context) (string, error) {
+	c := r.command("var", "GIT_EDITOR")
+	c.Env = r.caller // ours names an editor that does nothing
+	out, err := r.run(ctx, c, []string{"var"})
+	return strings.TrimSpace(string(out)), err
+}

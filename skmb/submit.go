@@ -19,13 +19,22 @@ import (
 // record is still proposed gives the same answer and no second record. from names the
 // OPEN question that it answers, "" for none.
 func (w *Writer) Submit(ctx context.Context, in io.Reader, from string) (boundary.Answer, Done, error) {
+	p, err := DecisionKind.Read(in, "<stdin>")
+	if err != nil {
+		return boundary.Answer{}, Done{}, err
+	}
+	return w.Take(ctx, p, from)
+}
+
+// Take is Submit for a payload that was read already, such as a person's form.
+func (w *Writer) Take(ctx context.Context, payload *boundary.Payload[DecisionPayload], from string) (boundary.Answer, Done, error) {
 	var done Done
 	rules := func(p *boundary.Payload[DecisionPayload]) {
 		if b, err := Load(w.Tree(), w.Root); err == nil && b != nil {
 			payloadRules(b, p)
 		}
 	}
-	answer, err := boundary.Submit(ctx, DecisionKind, in, rules, func(ctx context.Context, p *boundary.Payload[DecisionPayload]) (a boundary.Answer, err error) {
+	answer, err := boundary.Take(ctx, DecisionKind, payload, rules, func(ctx context.Context, p *boundary.Payload[DecisionPayload]) (a boundary.Answer, err error) {
 		done, err = w.change(ctx, "submit", func(tx *store.Tx, d *draft, done *Done) error {
 			key := "skmb-decision\x00" + w.Root + "\x00" + from + "\x00" + p.Request
 			prior, seen, err := tx.Once(key, store.Digest(p.Request))

@@ -53,7 +53,7 @@ func printLifecycle(c *cli.Context) error {
 }
 
 func skmbCommands() []*cli.Command {
-	return append([]*cli.Command{initCommand("skmb"), checkCommand()}, slices.Concat(writingCommands(), readingCommands(), askingCommands(), mergingCommands(), historyCommands(), mendingCommands())...)
+	return append([]*cli.Command{initCommand("skmb"), checkCommand(), newCommand()}, slices.Concat(writingCommands(), readingCommands(), askingCommands(), mergingCommands(), historyCommands(), mendingCommands())...)
 }
 
 func checkCommand() *cli.Command {
@@ -319,41 +319,12 @@ func withHint(err error) error {
 }
 
 func submit(c *call) error {
-	asJSON, err := c.json()
-	if err != nil {
+	if _, err := c.json(); err != nil { // before anything is written
 		return err
 	}
 	return c.writer(func(w *skmb.Writer, r *repo.Repo) error {
 		answer, done, err := w.Submit(c.ctx, c.Stdin, c.String("from"))
-		var refusal *boundary.Refusal
-		if errors.As(err, &refusal) {
-			fmt.Fprintln(c.Stderr, finding.CleanLines(refusal.Error()))
-			if asJSON {
-				if err := c.printJSON(refusal.Document(skmb.DecisionKind.Name, skmb.DecisionKind.Example)); err != nil {
-					return err
-				}
-			}
-			return exit(refusal.ExitCode())
-		}
-		if err != nil {
-			return withHint(err)
-		}
-		if asJSON {
-			return c.printJSON(answer)
-		}
-		if answer.Replayed {
-			c.say("this proposal is in the base already, and still undecided")
-		}
-		c.out("%s", answer.IDs[0])
-		b, err := skmb.Load(repo.Disk(r.Root), w.Root)
-		if err != nil || b == nil {
-			return err
-		}
-		if rec, ok := b.Record(answer.IDs[0]); ok {
-			fmt.Fprintf(c.Stdout, "\n%s", finding.CleanLines(rec.Checkpoint(b)))
-		}
-		c.sayFiles(done)
-		return nil
+		return c.proposed(w, r, answer, done, err)
 	})
 }
 
