@@ -1,12 +1,14 @@
 package hooks
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"assent/config"
 	"assent/finding"
@@ -15,94 +17,16 @@ import (
 	"assent/skmb"
 )
 
-// archiveHead copies the bases of HEAD, from the commit's own blobs, if their content is
-// not what the newest archive holds. During a sequence nothing is done: its end, or the
-// next commit, finds the difference.
+// archiveHead copies the bases of HEAD if their content is not what the newest archive
+// holds. During a sequence nothing is done: its end, or the next commit, finds the
+// difference.
 func archiveHead(r *run) error {
 	if r.repo.Bare() || r.skipped() {
 		return nil
 	}
-	head, err := r.repo.HeadCommit()
-	if errors.Is(err, repo.ErrNoBranch) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	tree, err := r.repo.Tree(head.Tree)
-	if err != nil {
-		return err
-	}
-	conf, err := config.Load(tree)
-	if err != nil {
-		return fmt.Errorf("the configuration cannot be read: %w", err)
-	}
-	if conf.Skmb.Archive.Mode == config.Off {
-		return nil
-	}
-	var failed []error
-	judged := ""
-	for _, root := range conf.Skmb.Roots {
-		a := skmb.Archiver{Top: r.repo.Root, Root: root, Dir: conf.Skmb.Archive.Dir, Now: r.Now()}
-		if _, gone := os.Lstat(filepath.Join(r.repo.Root, filepath.FromSlash(root))); gone != nil {
-			continue // not checked out here: nothing is made outside of a sparse checkout
-		}
-		source, err := r.source(tree, root)
-		if err != nil || source == nil {
-			failed = append(failed, err)
-			continue
-		}
-		names, err := skmb.ArchiveNames(source, root)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		objects := ""
-		if source == finding.Tree(tree) {
-			objects = skmb.ObjectsDigest(tree, root, names)
-		}
-		newest, err := a.Newest()
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		changed := conf.Skmb.Archive.Mode == config.Changed
-		if changed && newest != nil && objects != "" && newest.Objects == objects {
-			continue
-		}
-		if judged == "" {
-			judged = r.judge(head)
-		}
-		branch, err := r.repo.Branch(r.ctx)
-		if branch == "" {
-			branch = "detached"
-		}
-		if err == nil {
-			_, err = a.Write(source, names, skmb.Manifest{Commit: head.ID, Branch: branch, Check: judged, Tool: r.Tool, Objects: objects}, newest, changed)
-		}
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s was not archived: %w", root, err))
-		}
-	}
-	return errors.Join(failed...)
-}
-
-// source is where a base is archived from: the commit, or, for a base that Git ignores, the
-// files on disk; nil if there is none.
-func (r *run) source(commit *repo.Snapshot, root string) (finding.Tree, error) {
-	names, err := skmb.ArchiveNames(commit, root)
-	if err != nil || len(names) > 0 {
-		return commit, err
-	}
-	disk := repo.Disk(r.repo.Root)
-	if _, err := disk.Stat(skmb.IndexPath(root)); err != nil {
-		return nil, nil
-	}
-	ignored, err := r.repo.Ignored(r.ctx, skmb.IndexPath(root))
-	if err != nil || !ignored {
-		return nil, err
-	}
-	return disk, nil
+	a := Archiving{Repo: r.repo, Now: r.Now(), Tool: r.Tool}
+	_, err := a.Run(r.ctx, nil)
+	return err
 }
 
 // skipped reports whether this call of the event has nothing to do.
@@ -118,22 +42,139 @@ func (r *run) skipped() bool {
 	return false
 }
 
-// judge runs the checks on the commit itself, so that an archive says whether what it holds
-// had passed.
-func (r *run) judge(head repo.CommitInfo) string {
-	t, err := lint.OfCommit(r.repo, head)
+// Archiving makes archives of the bases of HEAD.
+type Archiving struct {
+	Repo *repo.Repo
+	Now  time.Time
+	Tool string
+
+	verdicts map[bool]string // by whether the files on disk were judged
+}
+
+// Run archives the bases at roots, all if there are none given, from the commit's own blobs,
+// and returns the names of the archives it made. With roots given the mode off does not
+// count. What fails for one base does not keep the others from being archived.
+func (a *Archiving) Run(ctx context.Context, roots []string) (made []string, err error) {
+	head, err := a.Repo.HeadCommit()
+	if errors.Is(err, repo.ErrNoBranch) {
+		return nil, nil
+	}
 	if err != nil {
-		return "failed (" + strings.ReplaceAll(err.Error(), "\n", " ") + ")"
+		return nil, err
 	}
-	report, err := t.Run(r.ctx, Checks(t, r.repo, r.today(), false))
+	tree, err := a.Repo.Tree(head.Tree)
 	if err != nil {
-		return "failed (" + strings.ReplaceAll(err.Error(), "\n", " ") + ")"
+		return nil, err
 	}
-	if report.Exit() == finding.ExitOK {
-		return "passed"
+	conf, err := config.Load(tree)
+	if err != nil {
+		return nil, fmt.Errorf("the configuration cannot be read: %w", err)
 	}
-	if n := len(report.Unchecked); n > 0 {
-		return fmt.Sprintf("failed (%d errors, %d not checked)", report.Count(finding.Error), n)
+	if roots == nil {
+		if roots = conf.Skmb.Roots; conf.Skmb.Archive.Mode == config.Off {
+			return nil, nil
+		}
 	}
-	return fmt.Sprintf("failed (%d errors)", report.Count(finding.Error))
+	var failed []error
+	for _, root := range roots {
+		name, err := a.one(ctx, head, tree, conf.Skmb.Archive, root)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s was not archived: %w", root, err))
+		} else if name != "" {
+			made = append(made, name)
+		}
+	}
+	return made, errors.Join(failed...)
+}
+
+func (a *Archiving) one(ctx context.Context, head repo.CommitInfo, commit *repo.Snapshot, conf config.Archive, root string) (string, error) {
+	if _, err := os.Lstat(filepath.Join(a.Repo.Root, filepath.FromSlash(root))); err != nil {
+		return "", nil // not checked out here: nothing is made outside of a sparse checkout
+	}
+	source, err := a.source(ctx, commit, root)
+	if err != nil || source == nil {
+		return "", err
+	}
+	names, err := skmb.ArchiveNames(source, root)
+	if err != nil {
+		return "", err
+	}
+	archiver := skmb.Archiver{Top: a.Repo.Root, Root: root, Dir: conf.Dir, Now: a.Now}
+	newest, err := archiver.Newest()
+	if err != nil {
+		return "", err
+	}
+	onDisk := source != finding.Tree(commit)
+	objects := ""
+	if !onDisk {
+		objects = skmb.ObjectsDigest(commit, root, names)
+	}
+	changed := conf.Mode != config.Every
+	if changed && newest != nil && objects != "" && newest.Objects == objects {
+		return "", nil
+	}
+	branch, err := a.Repo.Branch(ctx)
+	if err != nil {
+		return "", err
+	}
+	if branch == "" {
+		branch = "detached"
+	}
+	m := skmb.Manifest{Commit: head.ID, Branch: branch, Check: a.verdict(ctx, head, onDisk), Tool: a.Tool, Objects: objects}
+	return archiver.Write(source, names, m, newest, changed)
+}
+
+// source is where a base is archived from: the commit, or, for a base that Git ignores, the
+// files on disk; nil if there is none.
+func (a *Archiving) source(ctx context.Context, commit *repo.Snapshot, root string) (finding.Tree, error) {
+	names, err := skmb.ArchiveNames(commit, root)
+	if err != nil || len(names) > 0 {
+		return commit, err
+	}
+	disk := repo.Disk(a.Repo.Root)
+	if _, err := disk.Stat(skmb.IndexPath(root)); err != nil {
+		return nil, nil
+	}
+	ignored, err := a.Repo.Ignored(ctx, skmb.IndexPath(root))
+	if err != nil || !ignored {
+		return nil, err
+	}
+	return disk, nil
+}
+
+// verdict runs the checks on what is archived, so that an archive says whether it had
+// passed: on the commit itself, or with the ignored bases as they stand on disk.
+func (a *Archiving) verdict(ctx context.Context, head repo.CommitInfo, onDisk bool) string {
+	if v, ok := a.verdicts[onDisk]; ok {
+		return v
+	}
+	v, err := a.judge(ctx, head, onDisk)
+	if err != nil {
+		v = "failed (" + strings.ReplaceAll(err.Error(), "\n", " ") + ")"
+	}
+	if a.verdicts == nil {
+		a.verdicts = map[bool]string{}
+	}
+	a.verdicts[onDisk] = v
+	return v
+}
+
+func (a *Archiving) judge(ctx context.Context, head repo.CommitInfo, onDisk bool) (string, error) {
+	t, err := lint.OfCommit(a.Repo, head)
+	if onDisk {
+		t, err = lint.Staged(ctx, a.Repo)
+	}
+	if err != nil {
+		return "", err
+	}
+	report, err := t.Run(ctx, Checks(t, a.Repo, a.Now.UTC().Format(time.DateOnly), false))
+	switch n := len(report.Unchecked); {
+	case err != nil:
+		return "", err
+	case report.Exit() == finding.ExitOK:
+		return "passed", nil
+	case n > 0:
+		return fmt.Sprintf("failed (%d errors, %d not checked)", report.Count(finding.Error), n), nil
+	}
+	return fmt.Sprintf("failed (%d errors)", report.Count(finding.Error)), nil
 }

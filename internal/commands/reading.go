@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"assent/finding"
+	"assent/hooks"
 	"assent/repo"
 	"assent/skmb"
 )
@@ -43,8 +44,13 @@ func readingCommands() []*cli.Command {
 		},
 		group(&cli.Command{
 			Name: "archive", Usage: "the archives that were made after commits",
-			UsageText: "skmb archive verify",
+			UsageText: "skmb archive verify\nskmb archive now",
 			Subcommands: []*cli.Command{{
+				Name: "now", Usage: "archive the base of HEAD, if it differs from the newest archive",
+				UsageText: "skmb archive now\nskmb archive now --all     every base of .assent.yaml",
+				Flags:     []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "every base of .assent.yaml"}, rootFlag(), dirFlag},
+				Action:    action(0, archiveNow),
+			}, {
 				Name: "verify", Usage: "recompute every hash of every archive", ArgsUsage: "[NAME]",
 				UsageText: "skmb archive verify",
 				Flags:     []cli.Flag{rootFlag(), formatFlag, dirFlag},
@@ -189,6 +195,34 @@ func debt(c *call) error {
 		}
 		return nil
 	})
+}
+
+// archiveNow does what the hook does after a commit.
+func archiveNow(c *call) error {
+	r, err := c.worktree()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	conf, err := c.config(r)
+	if err != nil {
+		return err
+	}
+	roots := conf.Skmb.Roots
+	if !c.Bool("all") {
+		if err := c.withBase(func(_ *repo.Repo, root string) error { roots = []string{root}; return nil }); err != nil {
+			return err
+		}
+	}
+	a := hooks.Archiving{Repo: r, Now: c.Now(), Tool: "assent " + Version()}
+	made, err := a.Run(c.ctx, roots)
+	for _, name := range made {
+		c.out("%s", name)
+	}
+	if err == nil && len(made) == 0 {
+		c.say("the newest archive holds what HEAD has")
+	}
+	return err
 }
 
 type verified struct {
