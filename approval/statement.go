@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,8 +174,12 @@ func Seal(g Given, by Person, basis boundary.Basis, tool string, at time.Time) (
 	return boundary.Seal("AP", &r, func(id string) { r.ID = id }, at)
 }
 
-// Want is what a record must approve.
-type Want struct{ ID, Domain, Subject, Digest string }
+// Want is what a record must approve. Empty Actions, Repository and Card are not compared.
+type Want struct {
+	ID, Domain, Subject, Digest string
+	Actions                     []string // any of these
+	Repository, Card            string
+}
 
 // Verify reads a stored record and holds it against what it must approve; a signature is
 // verified against the trust roots. It is the one reader of approvals for the checks of all
@@ -220,8 +225,23 @@ func verifyForm(data []byte, want Want) (r Record, s Statement, err error) {
 		return r, s, fmt.Errorf("it approves %s %s", s.Domain, s.Subject)
 	case s.Digest != want.Digest:
 		return r, s, errors.New("it approves another text")
+	case len(want.Actions) > 0 && !slices.Contains(want.Actions, s.Action):
+		return r, s, fmt.Errorf("it is a yes to another act: %s", s.Action)
+	case want.Repository != "" && s.Repository != want.Repository:
+		return r, s, errors.New("it was given in another repository")
+	case want.Card != "" && strings.TrimRight(s.Card, "\n") != strings.TrimRight(want.Card, "\n"):
+		return r, s, errors.New("another text was shown than the one that stands there")
 	case given.Before(s.Issued) || given.After(s.Issued.Add(Life)):
 		return r, s, errors.New("it was given outside of the time in which the statement could be approved")
 	}
 	return r, s, nil
+}
+
+// Codes are the refusals of this room, for the manual and `assent explain`.
+var Codes = []finding.Check{
+	{Code: "approval/no-terminal", Severity: finding.Error, Title: "there is no terminal to ask on", Doc: "A yes on a terminal is typed by a person: run the command on a terminal of your own, in the foreground, outside of an agent's session; or record what was said with --statement, or sign."},
+	{Code: "approval/declined", Severity: finding.Error, Title: "the code was not typed", Doc: "Three tries or ten minutes passed. Nothing was approved; run the command again."},
+	{Code: "approval/level", Severity: finding.Error, Title: "the policy asks for a stronger yes", Doc: "approval.required in .assent.yaml asks for a code typed on a terminal, or for a signature. Leave --statement out, or use --sign."},
+	{Code: "approval/signature", Severity: finding.Error, Title: "the signature does not hold", Doc: "It is by a key that .assent/allowed_signers of the last commit does not list, over another text, in another namespace, or by a key that is expired or revoked."},
+	{Code: "approval/no-signers", Severity: finding.Error, Title: "nobody is listed who may sign", Doc: "A signature counts against .assent/allowed_signers of the commit before. Commit that file first: lines of the form `principal namespaces=\"assent\" key`."},
 }

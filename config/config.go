@@ -81,6 +81,32 @@ func (a Approval) RequiredFor(domain Level) Level {
 	return Level(order[max(slices.Index(order, string(a.Required)), slices.Index(order, string(domain)), 0)])
 }
 
+// Loosens says in which points a configuration asks for less than the one before, or looks
+// at less.
+func (c Config) Loosens(before Config) []string {
+	var out []string
+	rank := func(l Level) int { return slices.Index(Level("").EnumValues(), string(l)) }
+	was, is := before.Approval, c.Approval
+	if rank(is.RequiredFor(is.Domains.Skmb.Required)) < rank(was.RequiredFor(was.Domains.Skmb.Required)) {
+		out = append(out, "approval.required is lowered")
+	}
+	if was.Touch && !is.Touch {
+		out = append(out, "approval.touch is switched off")
+	}
+	if was.AllowedSigners != is.AllowedSigners {
+		out = append(out, "approval.allowed_signers names another file")
+	}
+	if before.Skmb.Gate == Strict && c.Skmb.Gate == Related {
+		out = append(out, "skmb.gate is no longer strict")
+	}
+	for _, root := range before.Skmb.Roots {
+		if !slices.Contains(c.Skmb.Roots, root) {
+			out = append(out, "skmb.roots leaves out "+root)
+		}
+	}
+	return out
+}
+
 // Mode says when an archive is made.
 type Mode string
 

@@ -135,6 +135,9 @@ func (a *Archiving) source(ctx context.Context, commit *repo.Snapshot, root stri
 	if _, err := disk.Stat(skmb.IndexPath(root)); err != nil {
 		return nil, nil
 	}
+	if a.Repo.Linked(a.Repo.Root, skmb.IndexPath(root)) {
+		return nil, nil
+	}
 	ignored, err := a.Repo.Ignored(ctx, skmb.IndexPath(root))
 	if err != nil || !ignored {
 		return nil, err

@@ -83,13 +83,32 @@ func watched(r *repo.Repo, entries []repo.Entry, watch []string) string {
 		for _, e := range entries {
 			fmt.Fprintf(h, "%o %s %d %s\x00", e.Mode, e.ID, e.Stage, e.Path)
 		}
-		for _, root := range watch {
-			has := slices.ContainsFunc(entries, func(e repo.Entry) bool { return below(e.Path, root) })
-			if _, err := os.Lstat(filepath.Join(r.Root, filepath.FromSlash(skmb.IndexPath(root)))); !has && err == nil {
-				fmt.Fprintf(h, "disk %s\x00", root)
-			}
+		for _, root := range onlyOnDisk(r, entries, watch) {
+			fmt.Fprintf(h, "disk %s\x00", root)
 		}
 	})
+}
+
+// onlyOnDisk are the bases that stand on disk, here or in the main worktree, and not in the
+// index. What becomes of them is in no commit, so no receipt is written while there are any.
+func onlyOnDisk(r *repo.Repo, entries []repo.Entry, watch []string) []string {
+	var out []string
+	for _, root := range watch {
+		index := skmb.IndexPath(root)
+		if slices.ContainsFunc(entries, func(e repo.Entry) bool { return e.Path == index }) {
+			continue
+		}
+		for _, top := range []string{r.Root, lint.MainWorktree(r)} {
+			if top == "" {
+				continue
+			}
+			if _, err := os.Lstat(filepath.Join(top, filepath.FromSlash(index))); err == nil {
+				out = append(out, root)
+				break
+			}
+		}
+	}
+	return out
 }
 
 // below reports whether a path is root or under it, in any letter case.
@@ -122,6 +141,14 @@ func (c *receipts) clean(s *repo.Staged) bool {
 // add appends a receipt for a target that was judged clean. Failing to is no failure.
 func (c *receipts) add(t *lint.Target) {
 	watch := lint.Watch(t.Config)
+	if len(onlyOnDisk(c.run.repo, t.Staged.Entries, watch)) > 0 {
+		return
+	}
+	for _, ch := range t.Staged.Changes { // signers and policy that count are those of HEAD: after this commit they are others
+		if slices.ContainsFunc(watch, func(w string) bool { return below(ch.Path, w) && !slices.Contains(t.Config.Skmb.Roots, w) }) {
+			return
+		}
+	}
 	line, err := json.Marshal(receipt{
 		At: c.run.Now().UTC().Format(time.RFC3339), Event: c.run.Event, Watched: watched(c.run.repo, t.Staged.Entries, watch),
 		Key: c.key(watch), Config: configID(t.Staged.Entries), Watch: watch, Verdict: "clean",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -169,8 +170,12 @@ func Checks(t *lint.Target, r *repo.Repo, today string, history bool) []finding.
 func checks(t *lint.Target, r *repo.Repo, today string, history bool, depends func()) []finding.Check {
 	o := skmb.Options{Roots: t.Config.Skmb.Roots, Today: today, Seen: seen(r), Sides: t.Sides, Ancestor: t.Ancestor, Env: r.Caller(), Related: t.Config.Skmb.Gate == config.Related, Depends: depends}
 	o.Required = Required(t.Config)
+	o.Touch = t.Config.Approval.Touch
 	if trusted := t.Trusted(); trusted != nil {
-		o.Signers = Signers(trusted, t.Config)
+		var err error
+		if o.Signers, err = Signers(trusted, t.Config); err != nil {
+			return []finding.Check{{Code: "skmb/approval-invalid", Run: func(*finding.Pass) error { return err }}}
+		}
 	}
 	if history && !r.Shallow {
 		o.Unknown = func(ctx context.Context, hashes []string) ([]string, error) {
@@ -180,6 +185,9 @@ func checks(t *lint.Target, r *repo.Repo, today string, history bool, depends fu
 	if !r.Bare() && (t.Mode == lint.ModeStaged || t.Mode == lint.ModeWorktree) {
 		o.OnDisk = func(root string) (exists, ignored bool) {
 			if _, err := os.Lstat(filepath.Join(r.Root, filepath.FromSlash(skmb.IndexPath(root)))); err != nil {
+				return false, false
+			}
+			if r.Linked(r.Root, skmb.IndexPath(root)) {
 				return false, false
 			}
 			ignored, _ = r.Ignored(context.Background(), skmb.IndexPath(root))
@@ -198,13 +206,18 @@ func Required(c config.Config) approval.Level {
 	return level
 }
 
-// Signers are the trust roots of a tree: who may sign, and which keys are revoked. What is
-// not there or cannot be read lists nobody.
-func Signers(tree finding.Tree, c config.Config) approval.Signers {
-	var s approval.Signers
-	s.Allowed, _ = tree.ReadFile(c.Approval.AllowedSigners)
-	s.Revoked, _ = tree.ReadFile(".assent/revoked_keys")
-	return s
+// Signers are the trust roots of a tree: who may sign, and which keys are revoked. A file
+// that is not there lists nobody; one that cannot be read is an error.
+func Signers(tree finding.Tree, c config.Config) (s approval.Signers, err error) {
+	read := func(name string) []byte {
+		data, e := tree.ReadFile(name)
+		if e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+		return data
+	}
+	s.Allowed, s.Revoked = read(c.Approval.AllowedSigners), read(".assent/revoked_keys")
+	return s, err
 }
 
 // Action is the last line of a blocked commit: what to do, and nothing that goes around
@@ -213,7 +226,9 @@ func Action(fs []finding.Finding) string {
 	var ids []string
 	for _, f := range fs {
 		if f.Code == "skmb/unresolved" {
-			ids = append(ids, f.Key)
+			if id := skmb.FindingID(f); id != "" {
+				ids = append(ids, id)
+			}
 		}
 	}
 	switch len(ids) {

@@ -81,7 +81,7 @@ func TestOutsideOfARepository(t *testing.T) {
 func TestAction(t *testing.T) {
 	unresolved := func(ids ...string) (fs []finding.Finding) {
 		for _, id := range ids {
-			fs = append(fs, finding.Finding{Code: "skmb/unresolved", Key: id})
+			fs = append(fs, finding.Finding{Code: "skmb/unresolved", Key: "SKMB-2026-06-11-00" + id + " 0123456789abcdef"})
 		}
 		return fs
 	}
@@ -89,9 +89,9 @@ func TestAction(t *testing.T) {
 		name, ends string
 		findings   []finding.Finding
 	}{
-		{"one record", "skmb approve SKMB-1", unresolved("SKMB-1")},
-		{"three records", "skmb approve SKMB-1 SKMB-2 SKMB-3", unresolved("SKMB-1", "SKMB-2", "SKMB-3")},
-		{"many records", "skmb approve 1 2 3 4 5 …", unresolved("1", "2", "3", "4", "5", "6")},
+		{"one record", "skmb approve SKMB-2026-06-11-001", unresolved("1")},
+		{"two records", "skmb approve SKMB-2026-06-11-001 SKMB-2026-06-11-002", unresolved("1", "2")},
+		{"many records", "SKMB-2026-06-11-005 …", unresolved("1", "2", "3", "4", "5", "6")},
 		{"something else", "commit again", []finding.Finding{{Code: "skmb/row-shape"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -181,11 +181,11 @@ func Make(ctx context.Context, r *repo.Repo, answer Answer, bin string) (*Plan, 
 		p.Items = append(p.Items, item)
 	}
 	if answer != None {
-		want := "assent"
+		// Where the program is gone Git's own text merge does it: never less than without a driver.
+		want := "if command -v assent >/dev/null 2>&1; then assent skmb merge-driver %O %A %B; else git merge-file -L ours -L base -L theirs %A %O %B; fi"
 		if bin != "" {
-			want = quote(bin)
+			want = fmt.Sprintf("if test -x %[1]s; then %[1]s skmb merge-driver %%O %%A %%B; el%[2]s", quote(bin), want)
 		}
-		want += " skmb merge-driver %O %A %B"
 		have, err := r.Config(ctx, driverKey)
 		if err != nil {
 			return nil, err

@@ -67,7 +67,7 @@ func (b Baseline) Marshal() ([]byte, error) {
 	if b.Entries == nil {
 		b.Entries = []BaselineEntry{}
 	}
-	data, err := json.Marshal(b, jsontext.WithIndent("  "))
+	data, err := json.Marshal(b, jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	return append(data, '\n'), err
 }
 
@@ -144,7 +144,7 @@ func (t *Target) WriteBaseline(r finding.Report) (b Baseline, added, dropped []B
 	b = Baseline{SchemaVersion: 1}
 	for i, print := range finding.Fingerprints(r.Findings) {
 		f := r.Findings[i]
-		if f.Severity != finding.Error || strings.HasPrefix(f.Code, "lint/baseline-") {
+		if f.Severity != finding.Error || strings.HasPrefix(f.Code, "lint/") {
 			continue
 		}
 		e := BaselineEntry{Fingerprint: print, Code: f.Code, Path: f.Path}

@@ -6,7 +6,7 @@ import "assent/finding"
 var Codes = []finding.Check{
 	{Code: "lint/path-not-utf8", Severity: finding.Error, Title: "a watched name is not UTF-8",
 		Doc: "A file below a watched path has a name that is not UTF-8, so no check can name it. Rename it."},
-	{Code: "lint/config-changed", Severity: finding.Warning, Title: "the range changes .assent.yaml",
+	{Code: "lint/config-changed", Severity: finding.Warning, Title: "the change touches .assent.yaml",
 		Doc: "A range is judged with the configuration of its base, so that a branch cannot loosen the gate that judges it. The change takes effect after it has landed."},
 	{Code: "lint/baseline-grew", Severity: finding.Error, Title: "a change exempts a finding that it brings",
 		Doc: "A baseline entry counts only if the trusted baseline has it, or the parent already had the finding. Mend what the change brings instead."},
@@ -14,6 +14,8 @@ var Codes = []finding.Check{
 		Doc: "What it stood for is mended. `assent lint --write-baseline` takes the entry out."},
 	{Code: "lint/merge-conflict", Severity: finding.Error, Title: "the merge has a conflict",
 		Doc: "Merging the two commits conflicts in a watched path, so what the merge would give is not known. Merge, resolve, and lint the result. `skmb resolve` mends the rows of an index."},
+	{Code: "lint/config-loosened", Severity: finding.Error, Title: "the change loosens the gate",
+		Doc: "The configuration asks for less, or looks at less, than the one before. Such a change is for people to land; while it is only staged this is a warning."},
 	{Code: "lint/nothing-examined", Severity: finding.Warning, Title: "there was nothing to look at",
 		Doc: "No watched path exists in what was judged. In CI that may mean a wrong directory or a wrong revision."},
 	{Code: "lint/check-failed", Severity: finding.Error, Title: "a check could not do its work",

@@ -38,16 +38,19 @@ func (t *LocalTree) ObjectID(name string) (string, bool)        { return t.at(na
 // or, from a linked one, in the main worktree.
 func (t *Target) localOnly(ctx context.Context) error {
 	for _, root := range t.Config.Skmb.Roots {
-		if _, err := t.New.Stat(root); err == nil {
+		if _, err := t.New.Stat(path.Join(root, "SKMB.md")); err == nil {
 			continue
 		}
-		for _, top := range []string{t.repo.Root, mainWorktree(t.repo)} {
+		for _, top := range []string{t.repo.Root, MainWorktree(t.repo)} {
 			index := path.Join(root, "SKMB.md")
 			if top == "" {
 				continue
 			}
 			if _, err := os.Lstat(filepath.Join(top, filepath.FromSlash(index))); err != nil {
 				continue
+			}
+			if t.repo.Linked(top, index) {
+				continue // behind a link nothing is read
 			}
 			ignored, err := t.repo.Ignored(ctx, index)
 			if err != nil {
@@ -67,8 +70,8 @@ func (t *Target) localOnly(ctx context.Context) error {
 	return nil
 }
 
-// mainWorktree is the top of the main worktree, "" if this is it or there is none.
-func mainWorktree(r *repo.Repo) string {
+// MainWorktree is the top of the main worktree, "" if this is it or there is none.
+func MainWorktree(r *repo.Repo) string {
 	if r.GitDir == r.CommonDir || filepath.Base(r.CommonDir) != ".git" {
 		return ""
 	}

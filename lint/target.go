@@ -102,6 +102,9 @@ func StagedFrom(ctx context.Context, r *repo.Repo, have *repo.Staged) (*Target, 
 		t.trusted = t.Parents[0]
 	}
 	t.changed = func(context.Context) ([]string, error) { return paths(t.Staged.Changes), nil }
+	if t.trusted != nil {
+		t.compareConfig(t.trusted)
+	}
 	return t, t.localOnly(ctx)
 }
 
@@ -155,7 +158,7 @@ func Worktree(ctx context.Context, r *repo.Repo) (*Target, error) {
 	if head, err := r.Commit(ctx, "HEAD"); err == nil {
 		t.trusted = head
 	}
-	return t, nil
+	return t, t.localOnly(ctx)
 }
 
 // Commit judges one commit, with the configuration of its first parent.
@@ -316,15 +319,32 @@ func (t *Target) configure(trusted finding.Tree) error {
 	return err
 }
 
-// compareConfig says when a range changes the configuration that would judge the next.
+// compareConfig says when what is judged changes the configuration that would judge the
+// next. Where it loosens the gate that is an error, in the index a warning: what is staged is
+// judged by its own configuration, CI by that of the base.
 func (t *Target) compareConfig(trusted finding.Tree) {
-	before, _ := trusted.ObjectID(config.Name)
-	after, _ := t.New.ObjectID(config.Name)
-	if before != after {
-		t.own.Findings = append(t.own.Findings, finding.Finding{
-			Code: "lint/config-changed", Title: "the range changes .assent.yaml", Severity: finding.Warning, Path: config.Name,
-			Message: "the range changes the configuration; it was judged with the one before",
-		})
+	before, had := trusted.ObjectID(config.Name)
+	after, has := t.New.ObjectID(config.Name)
+	if before == after && had == has {
+		return
+	}
+	add := func(code, title, message string, severity finding.Severity) {
+		t.own.Findings = append(t.own.Findings, finding.Finding{Code: code, Title: title, Severity: severity, Path: config.Name, Message: message})
+	}
+	if t.Mode != ModeStaged {
+		add("lint/config-changed", "the change touches .assent.yaml", "the configuration changes; this was judged with the one before", finding.Warning)
+	}
+	old, err1 := config.Load(trusted)
+	now, err2 := config.Load(t.New)
+	if err1 != nil || err2 != nil {
+		return // what cannot be read is reported where it is used
+	}
+	severity := finding.Error
+	if t.Mode == ModeStaged {
+		severity = finding.Warning
+	}
+	for _, what := range now.Loosens(old) {
+		add("lint/config-loosened", "the change loosens the gate", what, severity)
 	}
 }
 

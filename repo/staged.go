@@ -101,6 +101,12 @@ func (r *Repo) Worktree(ctx context.Context, watch ...string) (*Snapshot, error)
 	return fromEntries(r, found, r.Root), nil
 }
 
+// Linked reports whether a directory on the way from a worktree's top to a path is a link or
+// no directory: Git asks nothing about what lies behind one.
+func (r *Repo) Linked(top, path string) bool {
+	return (&Repo{Root: top}).linkAbove(path) != ""
+}
+
 // linkAbove returns the first directory on the way to a path that is no directory on disk.
 func (r *Repo) linkAbove(path string) string {
 	for i := range len(path) {

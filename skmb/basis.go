@@ -50,14 +50,19 @@ func ParseBasis(text string) []Basis {
 	var out []Basis
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i := 0; i < len(lines); i++ {
+		lines[i] = strings.TrimPrefix(strings.TrimPrefix(lines[i], "> "), ">") // a quoted block is one too
 		line := strings.TrimSpace(lines[i])
-		switch {
+		switch tag := strings.ToLower(line); {
 		case strings.HasPrefix(line, "{") && strings.Contains(line, "decision_basis"):
 			out = append(out, basisInJSON(line, i+1)...)
-		case line == "<decision_basis>":
+		case tag == "<decision_basis>":
 			b, next := tagged(lines, i)
 			out = append(out, b)
 			i = next
+		case strings.HasPrefix(tag, "<decision_basis>"):
+			b := newBasis(i + 1)
+			b.broken = "the tags stand on lines of their own"
+			out = append(out, b)
 		case strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~"):
 			end := closingFence(lines, i)
 			if first := firstFilled(lines, i+1, end); first < end && strings.HasPrefix(lines[first], "decision_basis:") {
@@ -96,8 +101,9 @@ func tagged(lines []string, open int) (b Basis, end int) {
 	b = newBasis(open + 1)
 	last := ""
 	for i := open + 1; i < len(lines); i++ {
+		lines[i] = strings.TrimPrefix(strings.TrimPrefix(lines[i], "> "), ">")
 		line := strings.TrimSpace(lines[i])
-		if line == "</decision_basis>" {
+		if strings.EqualFold(line, "</decision_basis>") {
 			return b, i
 		}
 		if line == "" {

@@ -140,3 +140,43 @@ func TestMergeIndex(t *testing.T) {
 		t.Error("prose on both sides is merged by rows")
 	}
 }
+
+// Conflicts in tables are resolved by what rows are about; whatever a person has to decide
+// stays a conflict, and no row is lost.
+func TestResolveConflicts(t *testing.T) {
+	b, err := Load(treeOf(plain), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := "| id | status | scope | patterns | file |\n| --- | --- | --- | --- | --- |\n"
+	hunk := func(ours, theirs string) string { return "<<<<<<< HEAD\n" + ours + "=======\n" + theirs + ">>>>>>> side\n" }
+	race := func(status, scope string) string {
+		return "| SKMB-2026-06-11-002 | " + status + " | " + scope + " | C, G | decisions/002-race.md |\n"
+	}
+	for _, c := range []struct {
+		name, in, want string
+		left           int
+	}{
+		{"a row on each side", table + hunk("| A-1 | x | s | F | decisions/1.md |\n", "| A-2 | x | s | F | decisions/2.md |\n"), table + "| A-1 | x | s | F | decisions/1.md |\n| A-2 | x | s | F | decisions/2.md |\n", 0},
+		{"diff3", table + "<<<<<<< HEAD\n" + race("accepted", "s") + "||||||| base\n" + race("proposed", "s") + "=======\n" + race("proposed", "s") + ">>>>>>> x\n", table + race("accepted", "s"), 0},
+		{"the file decides, whatever the scope says", table + hunk(race("proposed", "accepted uploads"), race("accepted", "accepted uploads")), table + race("accepted", "accepted uploads"), 0},
+		{"hand-written cells differ", table + hunk(race("accepted", "ours"), race("accepted", "theirs")), "", 1},
+		{"one id, two files", table + hunk("| SKMB-2026-06-11-009 | x | s | F | decisions/a.md |\n", "| SKMB-2026-06-11-009 | x | s | F | decisions/b.md |\n"), table + "| SKMB-2026-06-11-009 | x | s | F | decisions/a.md |\n| SKMB-2026-06-11-009 | x | s | F | decisions/b.md |\n", 0},
+		{"two states with one source", "| state | meaning | source |\n| --- | --- | --- |\n" + hunk("| denied | no | SKMB-2026-06-11-001 |\n", "| retry | again | SKMB-2026-06-11-001 |\n"), "| state | meaning | source |\n| --- | --- | --- |\n| denied | no | SKMB-2026-06-11-001 |\n| retry | again | SKMB-2026-06-11-001 |\n", 0},
+		{"one state, two meanings", "| state | meaning |\n| --- | --- |\n" + hunk("| denied | no |\n", "| denied | never |\n"), "", 1},
+		{"one open question, two texts", "| id | pattern | context |\n| --- | --- | --- |\n" + hunk("| OPEN-001 | C | who wins? |\n", "| OPEN-001 | D | who pays? |\n"), "", 1},
+		{"prose with a pipe", "Text.\n\n" + hunk("a | b\n", "c | d\n"), "", 1},
+		{"in a fence", "```\n| a |\n" + hunk("| x | y |\n", "| z | w |\n") + "```\n", "", 1},
+		{"never closed", table + "<<<<<<< HEAD\n| a | b |\n", "", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, resolved, left := b.ResolveConflicts(c.in)
+			if c.left > 0 {
+				c.want = c.in
+			}
+			if got != c.want || left != c.left || (resolved == 0) != (c.left > 0) {
+				t.Errorf("resolved %d, left %d\n%s\nwant left %d\n%s", resolved, left, got, c.left, c.want)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package skmb
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"assent/approval"
@@ -18,6 +19,7 @@ type Options struct {
 	Depends func() // called when a verdict depends on paths outside of the bases; may be nil
 
 	Required approval.Level   // the least that counts as a yes
+	Touch    bool             // a signature counts only by a key that was touched
 	Signers  approval.Signers // trust roots, from a commit that the change cannot alter
 	Env      []string         // for ssh-keygen, which verifies signatures
 
@@ -42,6 +44,7 @@ type view struct {
 	root    string
 	base    *Base // nil: there is no base at root
 	parents func() ([]*Base, error)
+	reused  func(nonce, path string) bool // whether a record elsewhere in the tree has the nonce too
 }
 
 // report reports a finding at a place of a file.
@@ -73,7 +76,8 @@ func Checks(o Options) []finding.Check {
 					if err != nil {
 						return err
 					}
-					v := &view{Pass: p, opts: o, root: root, base: b, parents: func() ([]*Base, error) { return cache.loadAll(p.Parents, root) }}
+					v := &view{Pass: p, opts: o, root: root, base: b, reused: cache.reused,
+						parents: func() ([]*Base, error) { return cache.loadAll(p.Parents, root) }}
 					if err := r.run(v); err != nil {
 						return err
 					}
@@ -87,8 +91,22 @@ func Checks(o Options) []finding.Check {
 
 // loader keeps the bases that the checks of one run share.
 type loader struct {
-	mu    sync.Mutex
-	bases map[loadKey]*loading
+	mu     sync.Mutex
+	bases  map[loadKey]*loading
+	nonces map[string]string // of approvals -> the record that has it
+}
+
+// reused notes the nonce of a record's approval, and reports whether another record of the
+// tree, in any base, has it.
+func (l *loader) reused(nonce, path string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.nonces == nil {
+		l.nonces = map[string]string{}
+	}
+	other := l.nonces[nonce]
+	l.nonces[nonce] = path
+	return other != "" && other != path
 }
 
 type loadKey struct {
@@ -218,4 +236,14 @@ var rules = []rule{
 		"SKMB.md and decisions/ stand on disk, but Git does not track them, so the gate does not see them. Add them.", baseUntracked},
 	{"skmb/stray-file", finding.Warning, finding.ScopeTree, "a file in decisions is no decision",
 		"decisions/ holds one Markdown file for each decision, and nothing else.", of(strayFile)},
+}
+
+// FindingID is the id of the record that a finding of a check is about, "" if it is about
+// none.
+func FindingID(f finding.Finding) string {
+	id, _, _ := strings.Cut(f.Key, " ")
+	if ValidID(id) {
+		return id
+	}
+	return ""
 }

@@ -56,8 +56,11 @@ func MergeIndex(base, ours, theirs []byte) (merged []byte, conflicts int, err er
 		conflicts += n
 		region := markdown.Span{Start: t.table.Delimiter.End, End: t.table.End()}
 		if text := strings.Join(rows, ""); text != string(region.In(src)) {
+			if region.Start > 0 && src[region.Start-1] != '\n' { // a table without rows at the end of a text without a final newline
+				text = nl + text
+			}
 			if region.End == len(src) && !strings.HasSuffix(string(src), "\n") {
-				text = strings.TrimSuffix(text, nl)
+				text = strings.TrimRight(text, "\r\n")
 			}
 			edits = append(edits, markdown.Edit{Span: region, New: []byte(text)})
 		}
@@ -95,50 +98,40 @@ func (x *Index) frame() (text string, ok bool) {
 func (x *Index) lines(kind table) []line {
 	var out []line
 	for _, r := range x.rows(kind) {
-		out = append(out, line{r.id(), strings.TrimRight(string(r.line.In(x.doc.Source())), "\r\n")})
+		out = append(out, line{r.id(), string(r.line.In(x.doc.Source()))})
 	}
 	return out
 }
 
 // mergeRows merges the rows of one table. Their order is ours, with their new rows where
-// the ids belong if ours are sorted, else at the end.
+// the ids belong if ours are sorted, else at the end. A row keeps its line end.
 func mergeRows(base, ours, theirs []line, nl string) (out []string, conflicts int) {
-	find := func(list []line, id string) (string, bool) {
-		i := slices.IndexFunc(list, func(l line) bool { return l.id == id })
-		if i < 0 {
-			return "", false
+	find := func(list []line, id string) (text string, bare string) {
+		if i := slices.IndexFunc(list, func(l line) bool { return l.id == id }); i >= 0 {
+			text = list[i].text
+			if bare = strings.TrimRight(text, "\r\n"); bare == text {
+				text += nl
+			}
 		}
-		return list[i].text, true
+		return text, bare
 	}
 	var merged []line
 	decide := func(id string) {
-		o, inBase := find(base, id)
-		a, inOurs := find(ours, id)
-		b, inTheirs := find(theirs, id)
-		switch {
-		case inOurs == inTheirs && a == b:
-			if inOurs {
-				merged = append(merged, line{id, a + nl})
+		_, o := find(base, id)
+		ourText, a := find(ours, id)
+		theirText, b := find(theirs, id)
+		switch { // a side without the row has "" for it
+		case a == b, o == b: // both have it so, or only we changed it
+			if a != "" {
+				merged = append(merged, line{id, ourText})
 			}
-		case inBase == inOurs && o == a: // only they changed it
-			if inTheirs {
-				merged = append(merged, line{id, b + nl})
-			}
-		case inBase == inTheirs && o == b: // only we did
-			if inOurs {
-				merged = append(merged, line{id, a + nl})
+		case o == a: // only they changed it
+			if b != "" {
+				merged = append(merged, line{id, theirText})
 			}
 		default:
 			conflicts++
-			text := "<<<<<<< ours" + nl
-			if inOurs {
-				text += a + nl
-			}
-			text += "=======" + nl
-			if inTheirs {
-				text += b + nl
-			}
-			merged = append(merged, line{id, text + ">>>>>>> theirs" + nl})
+			merged = append(merged, line{id, "<<<<<<< ours" + nl + ourText + "=======" + nl + theirText + ">>>>>>> theirs" + nl})
 		}
 	}
 	byID := func(a, b line) int { return strings.Compare(a.id, b.id) }
@@ -147,7 +140,7 @@ func mergeRows(base, ours, theirs []line, nl string) (out []string, conflicts in
 		decide(l.id)
 	}
 	for _, l := range theirs {
-		if _, have := find(ours, l.id); !have {
+		if !slices.ContainsFunc(ours, func(o line) bool { return o.id == l.id }) {
 			decide(l.id)
 		}
 	}
@@ -160,35 +153,80 @@ func mergeRows(base, ours, theirs []line, nl string) (out []string, conflicts in
 	return out, conflicts
 }
 
-// ResolveConflicts takes Git's conflict markers (also in diff3 style) out of an index where
-// both sides are rows: the rows of both are kept, each once. Of two rows with one id and one
-// file the one that agrees with the decision file is taken; two rows that name different
-// files both stay, for a person to give one a new number. left is the number of conflicts
-// that are no rows and stay as they are.
+// ResolveConflicts takes Git's conflict markers (also in diff3 style) out of the tables of an
+// index: the rows of both sides are kept, each once. Of two rows for one decision and one file
+// that differ only in what the file decides, the one that agrees with the file is taken; two
+// rows that name different files both stay, for a person to give one a new number. Whatever
+// else two rows with one name differ in, and every conflict outside of a table, stays a
+// conflict; left is their number.
 func (b *Base) ResolveConflicts(text string) (out string, resolved, left int) {
 	var result strings.Builder
 	lines := strings.SplitAfter(text, "\n")
+	fence, before := "", ""
 	for i := 0; i < len(lines); i++ {
+		l := strings.TrimSpace(lines[i])
 		if !strings.HasPrefix(lines[i], "<<<<<<<") {
+			if mark := strings.TrimLeft(l, "`~"); len(l)-len(mark) >= 3 {
+				switch mark := l[:3]; fence {
+				case "":
+					fence = mark
+				case mark:
+					fence = ""
+				}
+			}
+			before = l
 			result.WriteString(lines[i])
 			continue
 		}
 		ours, theirs, end, ok := conflict(lines, i)
-		if !ok || !allRows(ours) || !allRows(theirs) {
+		var rows []string
+		if ok = ok && fence == "" && isTableLine(before) && allRows(ours) && allRows(theirs); ok {
+			rows, ok = b.unite(ours, theirs)
+		}
+		if !ok {
 			left++
-			for ; i < min(end, len(lines)-1); i++ {
+			for ; i < end; i++ {
 				result.WriteString(lines[i])
 			}
 			result.WriteString(lines[i])
 			continue
 		}
 		resolved++
-		for _, row := range b.unite(ours, theirs) {
+		for _, row := range rows {
 			result.WriteString(row)
+			before = strings.TrimSpace(row)
 		}
 		i = end
 	}
 	return result.String(), resolved, left
+}
+
+// isTableLine reports whether a line can stand in a table: it has a pipe that no backslash
+// protects.
+func isTableLine(line string) bool { return len(rowCells(line)) > 1 }
+
+// rowCells are the texts of a row's cells, outer pipes left out.
+func rowCells(line string) []string {
+	line = strings.TrimSpace(line)
+	var cells []string
+	at := 0
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '|':
+			cells = append(cells, strings.TrimSpace(line[at:i]))
+			at = i + 1
+		}
+	}
+	cells = append(cells, strings.TrimSpace(line[min(at, len(line)):]))
+	if len(cells) > 1 && cells[0] == "" && strings.HasPrefix(line, "|") {
+		cells = cells[1:]
+	}
+	if n := len(cells); n > 1 && cells[n-1] == "" {
+		cells = cells[:n-1]
+	}
+	return cells
 }
 
 // conflict reads the two sides of the conflict that opens at a line; end is its last line.
@@ -210,45 +248,87 @@ func conflict(lines []string, open int) (ours, theirs []string, end int, ok bool
 }
 
 func allRows(lines []string) bool {
-	for _, l := range lines {
-		if t := strings.TrimSpace(l); t != "" && !strings.Contains(t, "|") {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" && !isTableLine(l) })
 }
 
-// unite keeps the rows of both sides.
-func (b *Base) unite(ours, theirs []string) []string {
-	out := slices.Clone(ours)
+// unite keeps the rows of both sides. ok is false if two rows with one name differ in
+// something that no file decides.
+func (b *Base) unite(ours, theirs []string) (out []string, ok bool) {
+	out = slices.Clone(ours)
 	for _, row := range theirs {
-		id, file := rowSubject(row)
+		name, file := rowSubject(row)
 		i := slices.IndexFunc(out, func(o string) bool {
-			oid, ofile := rowSubject(o)
-			return strings.TrimSpace(o) == strings.TrimSpace(row) || id != "" && oid == id && ofile == file
+			oname, ofile := rowSubject(o)
+			return strings.TrimSpace(o) == strings.TrimSpace(row) || oname == name && ofile == file
 		})
 		switch {
 		case i < 0:
 			out = append(out, row)
-		case id != "" && b != nil && b.byID[id] != nil && !strings.Contains(out[i], string(b.byID[id].Status)) && strings.Contains(row, string(b.byID[id].Status)):
-			out[i] = row
+		case strings.TrimSpace(out[i]) == strings.TrimSpace(row):
+		default:
+			taken, ok := b.choose(out[i], row, name)
+			if !ok {
+				return nil, false
+			}
+			out[i] = taken
 		}
 	}
-	return out
+	return out, true
 }
 
-// rowSubject finds the id and the decision file in the text of a row.
-func rowSubject(row string) (id, file string) {
-	for _, c := range strings.Split(row, "|") {
-		c = strings.Trim(strings.TrimSpace(c), "*`[]")
-		if id == "" && ValidID(c) {
-			id = c
+// choose takes the one of two rows of a decision that agrees with its file, if they differ
+// in status and patterns only.
+func (b *Base) choose(ours, theirs, id string) (string, bool) {
+	r := b.byID[id]
+	x, y := rowCells(ours), rowCells(theirs)
+	if r == nil || r.fields == nil || len(x) != len(y) {
+		return "", false
+	}
+	agrees := [2]bool{true, true}
+	for i := range x {
+		if x[i] == y[i] {
+			continue
 		}
-		if strings.Contains(c, "decisions/") {
-			file = c
+		for side, cell := range []string{x[i], y[i]} {
+			cell = markdown.PlainText([]byte(cell))
+			status, _, isStatus := parseStatus(id, cell)
+			letters, unknown := parsePatterns(cell)
+			switch {
+			case isStatus && cell != "":
+				agrees[side] = agrees[side] && status == r.Status
+			case len(unknown) == 0 && len(letters) > 0:
+				agrees[side] = agrees[side] && slices.Equal(letters, r.Patterns)
+			default:
+				return "", false
+			}
 		}
 	}
-	return id, file
+	switch {
+	case agrees[0]:
+		return ours, true
+	case agrees[1]:
+		return theirs, true
+	}
+	return "", false
+}
+
+// rowSubject is what a row is about: the id and the decision file of a decision, else the
+// text of its first cell.
+func rowSubject(row string) (name, file string) {
+	cells := rowCells(row)
+	for _, c := range cells {
+		c = markdown.PlainText([]byte(c))
+		if strings.Contains(c, "decisions/") || strings.HasSuffix(c, ".md") {
+			file = c
+		}
+		if name == "" && ValidID(c) {
+			name = c
+		}
+	}
+	if file == "" || name == "" {
+		return strings.Trim(cells[0], "*`"), ""
+	}
+	return name, file
 }
 
 // Resolve takes conflict markers out of the index on disk, as ResolveConflicts does. What a

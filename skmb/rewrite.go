@@ -90,6 +90,8 @@ func (d *draft) rewriteTable(kind table) error {
 			for _, c := range r.cells {
 				delete(missing, c.Text)
 			}
+		case slices.ContainsFunc(t.rows, func(o row) bool { return o.id() == r.id() && o.line != r.line }):
+			delete(missing, r.id()) // of two rows with one id a person says which is which
 		case want[r.id()] != nil:
 			delete(missing, r.id())
 			text = rewriteRow(src, r, want[r.id()])

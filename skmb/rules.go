@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/go-json-experiment/json"
+
 	"assent/approval"
 	"assent/finding"
 )
@@ -288,6 +290,10 @@ func (b *Base) readable(fn func(*Record)) {
 	}
 }
 
+// subject is the key of a finding about a record's text: known findings of a baseline stay
+// known only as long as the text stays.
+func subject(r *Record) string { return r.ID + " " + r.Digest()[:16] }
+
 // unresolved is the gate. Under the related gate a record that the change does not touch
 // is only counted.
 func unresolved(v *view) error {
@@ -308,7 +314,7 @@ func unresolved(v *view) error {
 			}
 		}
 		said := fmt.Sprintf("%s is %s: no designer has decided %q", r.ID, idOr(r.value("status"), "without a status"), short(r.Title))
-		v.report(r.Path, r.at("status"), r.ID, "skmb approve "+r.ID, said)
+		v.report(r.Path, r.at("status"), subject(r), "skmb approve "+r.ID, said)
 	})
 	if untouched > 0 {
 		v.Report(finding.Finding{Path: v.root, Key: "related", Severity: finding.Warning, Fix: "assent inbox",
@@ -342,6 +348,9 @@ func openBlocksPath(v *view) error {
 	}
 	for _, q := range v.base.Index.rows(opens) {
 		paths := listValue(field{value: q.text("paths")})
+		if r := v.base.byID[q.id()]; r != nil {
+			paths = append(paths, r.Paths...)
+		}
 		if !q.wellShaped() || len(paths) == 0 || v.Changed == nil {
 			continue
 		}
@@ -410,12 +419,12 @@ func approvalInvalid(v *view) {
 		a, ok := parseApproval(text)
 		switch {
 		case !ok:
-			v.report(r.Path, r.at("approval"), r.ID, "skmb approve "+r.ID, fmt.Sprintf("%s: the approval %q is not of the form `<method> sha256:<digest> [<id>]`", r.ID, short(text)))
-		case a.Digest != r.Digest() && !changedSince(parents, r):
-			v.report(r.Path, r.at("approval"), r.ID, "skmb approve "+r.ID, fmt.Sprintf("%s: the approval is of another text than the one that stands there", r.ID))
+			v.report(r.Path, r.at("approval"), subject(r), "skmb approve "+r.ID, fmt.Sprintf("%s: the approval %q is not of the form `<method> sha256:<digest> [<id>]`", r.ID, short(text)))
+		case a.Digest != r.Digest() && !(r.Status == Accepted && changedSince(parents, r)):
+			v.report(r.Path, r.at("approval"), subject(r), "skmb approve "+r.ID, fmt.Sprintf("%s: the approval is of another text than the one that stands there", r.ID))
 		case a.Digest == r.Digest() && a.Method != approval.MethodStatement:
 			if _, _, why := v.recorded(r, a); why != "" {
-				v.report(r.Path, r.at("approval"), r.ID, "add "+approval.Path(a.RecordID)+", or skmb approve "+r.ID, fmt.Sprintf("%s: the approval record %s %s", r.ID, short(a.RecordID), why))
+				v.report(r.Path, r.at("approval"), subject(r), "add "+approval.Path(a.RecordID)+", or skmb approve "+r.ID, fmt.Sprintf("%s: the approval record %s %s", r.ID, short(a.RecordID), why))
 			}
 		}
 	})
@@ -437,7 +446,9 @@ func (v *view) recorded(r *Record, a Approval) (s approval.Statement, level appr
 	}
 	data, err := v.New.ReadFile(name)
 	if err == nil {
-		s, level, err = approval.Verify(v.Ctx, v.opts.Env, data, approval.Want{ID: a.RecordID, Domain: "skmb", Subject: r.ID, Digest: a.Digest}, v.opts.Signers)
+		s, level, err = approval.Verify(v.Ctx, v.opts.Env, data, approval.Want{
+			ID: a.RecordID, Domain: "skmb", Subject: r.ID, Digest: r.Digest(), Actions: actionsFor(r.Status), Repository: v.repository(), Card: finding.CleanLines(r.Card()),
+		}, v.opts.Signers)
 	}
 	if err == nil && level < approval.LevelOf(a.Method) {
 		err = fmt.Errorf("it is a %s", level)
@@ -448,10 +459,31 @@ func (v *view) recorded(r *Record, a Approval) (s approval.Statement, level appr
 	return s, level, ""
 }
 
+// actionsFor are the acts whose yes makes a record what it is.
+func actionsFor(s Status) []string {
+	if s == StatisticalDefault {
+		return []string{string(EventPermitDefault)}
+	}
+	return []string{string(EventApprove), string(EventSupersede)}
+}
+
+// repository is the id that approvals are bound to: as a parent has it, else as this tree
+// does. "" if there is none.
+func (v *view) repository() string {
+	for _, tree := range append(slices.Clone(v.Parents), v.New) {
+		var identity struct {
+			ID string `json:"id"`
+		}
+		if data, err := tree.ReadFile(".assent/repository.json"); err == nil && json.Unmarshal(data, &identity) == nil && identity.ID != "" {
+			return identity.ID
+		}
+	}
+	return ""
+}
+
 // approvalLevel holds every yes to the level that the policy asks for. One statement serves
 // once: two records with its nonce are a copy.
 func approvalLevel(v *view) {
-	nonces := map[string]string{}
 	v.base.readable(func(r *Record) {
 		if r.Status != Accepted && r.Status != StatisticalDefault {
 			return
@@ -467,13 +499,14 @@ func approvalLevel(v *view) {
 				return // skmb/approval-invalid reports it
 			}
 			level = l
-			if other := nonces[s.Nonce]; other != "" && other != r.ID+a.RecordID {
-				v.report(r.Path, r.at("approval"), r.ID, "skmb approve "+r.ID, fmt.Sprintf("%s: its approval is a copy of another one", r.ID))
+			if v.reused(s.Nonce, r.Path) {
+				v.report(r.Path, r.at("approval"), subject(r), "skmb approve "+r.ID, fmt.Sprintf("%s: its approval is a copy of another one", r.ID))
 			}
-			nonces[s.Nonce] = r.ID + a.RecordID
 		}
-		if level < v.opts.Required {
-			v.report(r.Path, r.at("approval"), r.ID, "skmb approve "+r.ID, fmt.Sprintf("%s was approved by a %s; the policy asks for a %s", r.ID, level, v.opts.Required))
+		if v.opts.Touch && level == approval.LevelSignature {
+			v.report(r.Path, r.at("approval"), subject(r), "skmb approve "+r.ID, fmt.Sprintf("%s was signed by a key that nobody touched; the policy asks for a touch", r.ID))
+		} else if level < v.opts.Required {
+			v.report(r.Path, r.at("approval"), subject(r), "skmb approve "+r.ID, fmt.Sprintf("%s was approved by a %s; the policy asks for a %s", r.ID, level, v.opts.Required))
 		}
 	})
 }

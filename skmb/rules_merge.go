@@ -7,7 +7,7 @@ import (
 )
 
 // numberReused compares what the two sides of a merge made of one id. A record that their
-// ancestor has is one record, whatever became of it; so is one of the same name and title. A
+// ancestor has is one record, whatever became of it; so is one of the same name and text. A
 // side without this base has nothing to say.
 func numberReused(v *view) error {
 	if len(v.opts.Sides) != 2 {
@@ -30,7 +30,7 @@ func numberReused(v *view) error {
 	}
 	ours.readable(func(r *Record) {
 		other := theirs.byID[r.ID]
-		if other == nil || other.Path == r.Path && other.Title == r.Title || before != nil && before.byID[r.ID] != nil {
+		if other == nil || other.Path == r.Path && other.Digest() == r.Digest() || before != nil && before.byID[r.ID] != nil {
 			return
 		}
 		v.report(r.Path, r.at("title"), r.ID, "give one of the two a new number", fmt.Sprintf("%s is %q here and %q in %s on the other side", r.ID, short(r.Title), short(other.Title), other.Path))

@@ -115,7 +115,7 @@ func (w *Writer) verify(ctx context.Context, d *draft, ids []string) error {
 	var lines []string
 	for i, print := range finding.Fingerprints(after.Findings) {
 		f := after.Findings[i]
-		if f.Severity == finding.Error && !before[print] && !(f.Code == "skmb/unresolved" && slices.Contains(ids, f.Key)) && !slices.Contains(d.tolerated, f.Code) {
+		if f.Severity == finding.Error && !before[print] && !(f.Code == "skmb/unresolved" && slices.Contains(ids, FindingID(f))) && !slices.Contains(d.tolerated, f.Code) {
 			lines = append(lines, fmt.Sprintf("%s: %s: %s", f.Place(), f.Code, f.Message))
 		}
 	}

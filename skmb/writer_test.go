@@ -2,6 +2,7 @@ package skmb
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,7 +142,7 @@ func (d *desk) codes() string {
 	d.t.Helper()
 	var out []string
 	for _, f := range judge(d.t, Options{Today: d.now.UTC().Format(time.DateOnly)}, d.tree()) {
-		out = append(out, strings.TrimPrefix(f.Code, "skmb/")+" "+f.Key)
+		out = append(out, strings.TrimPrefix(f.Code, "skmb/")+" "+cmp.Or(FindingID(f), f.Key))
 	}
 	return strings.Join(out, ", ")
 }

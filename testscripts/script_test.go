@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	_ "assent/internal/commands" // the programs are built from it: a change there must run the stories again
 )
 
 // programs is where the built programs stand, for all scripts of the run.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"assent/approval"
 	"assent/finding"
 	"assent/hooks"
 	"assent/lint"
@@ -149,6 +150,14 @@ func (c *call) writeBaseline(r *repo.Repo, t *lint.Target, report finding.Report
 	if err != nil {
 		return err
 	}
+	if asJSON, err := c.json(); err != nil {
+		return err
+	} else if asJSON {
+		if err := c.printJSON(writtenBaseline{1, len(b.Entries), entriesOf(added), entriesOf(dropped)}); err != nil {
+			return err
+		}
+		return exit(finding.ExitOK)
+	}
 	for _, e := range added {
 		c.out("added   %s %s", e.Code, e.Path)
 	}
@@ -157,6 +166,17 @@ func (c *call) writeBaseline(r *repo.Repo, t *lint.Target, report finding.Report
 	}
 	c.say("%s holds %s; add it: git add %s", lint.BaselineName, entries(len(b.Entries)), lint.BaselineName)
 	return exit(finding.ExitOK)
+}
+
+type writtenBaseline struct {
+	SchemaVersion int                  `json:"schema_version"`
+	Entries       int                  `json:"entries"`
+	Added         []lint.BaselineEntry `json:"added"`
+	Dropped       []lint.BaselineEntry `json:"dropped"`
+}
+
+func entriesOf(list []lint.BaselineEntry) []lint.BaselineEntry {
+	return append([]lint.BaselineEntry{}, list...)
 }
 
 func entries(n int) string {
@@ -262,7 +282,7 @@ func explainCommand() *cli.Command {
 
 // allChecks is the list of every check of every domain, and of lint itself.
 func allChecks() []finding.Check {
-	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, lint.Codes)
+	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, approval.Codes, lint.Codes)
 }
 
 type explanation struct {

@@ -52,7 +52,7 @@ func resolve(c *call) error {
 			}
 		} else {
 			c.say("resolved %s, left %d", finding.Count(resolved, "conflict"), left)
-			c.sayFiles(done)
+			c.sayFiles(r, done)
 			if resolved > 0 {
 				c.say("then: skmb check --worktree")
 			}

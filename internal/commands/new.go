@@ -214,6 +214,6 @@ func (c *call) proposed(w *skmb.Writer, r *repo.Repo, answer boundary.Answer, do
 	if rec, ok := b.Record(answer.IDs[0]); ok {
 		fmt.Fprintf(c.Stdout, "\n%s", finding.CleanLines(rec.Checkpoint(b)))
 	}
-	c.sayFiles(done)
+	c.sayFiles(r, done)
 	return nil
 }

@@ -263,9 +263,9 @@ func (c *call) writer(run func(w *skmb.Writer, r *repo.Repo) error) error {
 
 // policy is what a yes must be, and who may sign: as the last commit has it.
 func (c *call) policy(r *repo.Repo, conf config.Config) skmb.Options {
-	o := skmb.Options{Required: hooks.Required(conf), Env: c.Env}
+	o := skmb.Options{Required: hooks.Required(conf), Touch: conf.Approval.Touch, Env: c.Env}
 	if head, err := r.Commit(c.ctx, "HEAD"); err == nil {
-		o.Signers = hooks.Signers(head, conf)
+		o.Signers, _ = hooks.Signers(head, conf) // what cannot be read lists nobody, so no signature holds
 	}
 	return o
 }
@@ -293,14 +293,19 @@ func (c *call) write(run func(w *skmb.Writer, r *repo.Repo) (skmb.Done, error)) 
 		if len(done.IDs) > 0 {
 			c.out("%s", strings.Join(done.IDs, " "))
 		}
-		c.sayFiles(done)
+		c.sayFiles(r, done)
 		return nil
 	})
 }
 
 // sayFiles says what to add: a verb stages nothing.
-func (c *call) sayFiles(done skmb.Done) {
-	if len(done.Files) > 0 {
+func (c *call) sayFiles(r *repo.Repo, done skmb.Done) {
+	if len(done.Files) == 0 {
+		return
+	}
+	if ignored, err := r.Ignored(c.ctx, done.Files[0]); err == nil && ignored {
+		c.say("changed, and ignored by Git: %s", strings.Join(done.Files, " "))
+	} else {
 		c.say("changed, to be added: git add %s", strings.Join(done.Files, " "))
 	}
 }

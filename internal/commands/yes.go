@@ -1,9 +1,12 @@
 package commands
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -43,6 +46,8 @@ func (c *call) yes(w *skmb.Writer, r *repo.Repo) (skmb.Yes, error) {
 		y.Basis = boundary.Basis{Commit: head.ID, Tree: head.Tree}
 	}
 	switch {
+	case (c.Bool("print") || c.IsSet("signature")) && c.NArg() != 1:
+		return y, invalid("name one", "a text is printed or signed elsewhere for one record at a time")
 	case c.Bool("print"):
 		y.Confirm = func(s approval.Statement) (approval.Given, error) { return approval.Given{}, c.printStatement(w, s) }
 	case c.IsSet("signature"):
@@ -115,12 +120,34 @@ func (c *call) signedElsewhere(w *skmb.Writer, r *repo.Repo, now approval.Statem
 	switch {
 	case err != nil:
 		return g, err
-	case s.Digest != now.Digest:
+	case s.Digest != now.Digest || s.Card != strings.TrimRight(now.Card, "\n") || s.Repository != now.Repository:
 		return g, &skmb.StaleError{Text: fmt.Sprintf("%s changed since its text was printed; print and sign it again", s.Subject)}
 	case c.Now().After(s.Issued.Add(approval.Life)):
 		return g, &skmb.StaleError{Text: "the text was printed more than a day ago; print and sign it again"}
 	}
+	if used, err := nonceUsed(r, s.Nonce); err != nil || used {
+		return g, cmp.Or(err, error(&skmb.StaleError{Text: "this text was approved already; print and sign it again"}))
+	}
 	return c.verified(r, s, string(armored))
+}
+
+// nonceUsed reports whether an approval record on disk is of the statement with a nonce.
+func nonceUsed(r *repo.Repo, nonce string) (bool, error) {
+	dir := filepath.Join(r.Root, ".assent", "approval")
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return false, err
+		}
+		if strings.Contains(string(data), "nonce: "+nonce) {
+			return true, nil
+		}
+	}
+	return false, err
 }
 
 // sign signs a statement with a key of the caller.
@@ -154,7 +181,14 @@ func (c *call) verified(r *repo.Repo, s approval.Statement, armored string) (g a
 	if err != nil {
 		return g, err
 	}
-	sig, err := hooks.Signers(head, conf).Verify(c.ctx, c.Env, s, armored)
+	signers, err := hooks.Signers(head, conf)
+	if err != nil {
+		return g, err
+	}
+	sig, err := signers.Verify(c.ctx, c.Env, s, armored)
+	if err == nil && conf.Approval.Touch && !sig.Touch {
+		err = errors.New("the policy asks for a hardware key that was touched")
+	}
 	if err != nil {
 		code := finding.ExitFindings
 		if errors.Is(err, approval.ErrNoKeygen) {
