@@ -149,7 +149,9 @@ func TestResolveConflicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := "| id | status | scope | patterns | file |\n| --- | --- | --- | --- | --- |\n"
-	hunk := func(ours, theirs string) string { return "<<<<<<< HEAD\n" + ours + "=======\n" + theirs + ">>>>>>> side\n" }
+	hunk := func(ours, theirs string) string {
+		return "<<<<<<< HEAD\n" + ours + "=======\n" + theirs + ">>>>>>> side\n"
+	}
 	race := func(status, scope string) string {
 		return "| SKMB-2026-06-11-002 | " + status + " | " + scope + " | C, G | decisions/002-race.md |\n"
 	}

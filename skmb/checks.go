@@ -200,6 +200,8 @@ var rules = []rule{
 		"`approval.required` in .assent.yaml asks for a code typed on a terminal, or for a signature by a key that .assent/allowed_signers lists. Signers and policy are those of the commit before, so that a change cannot name its own.", of(approvalLevel)},
 	{"skmb/accepted-changed", finding.Error, finding.ScopeChange, "an accepted decision was changed",
 		"Title, patterns, scope, paths, Decision, Applies To and Supersedes of an accepted record are what was approved. A change there needs a new approval; changes elsewhere do not.", acceptedChanged},
+	{"skmb/status-moved", finding.Error, finding.ScopeChange, "a record came back to life by hand",
+		"A record that was superseded, rejected or withdrawn is accepted or permitted again. No transition of the lifecycle leads there: propose the decision anew, under a new number.", statusMoved},
 	{"skmb/default-unpermitted", finding.Error, finding.ScopeTree, "a statistical default without permission",
 		"Going on without a decision needs `permitted_by: designer`, the source of that permission, and a review date. `skmb permit-default` records them.", of(defaultUnpermitted)},
 	{"skmb/default-expired", finding.Error, finding.ScopeTree, "a statistical default is past its review date",

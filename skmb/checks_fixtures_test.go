@@ -274,6 +274,11 @@ func merged(theirs ...change) change {
 // asks makes the policy ask for a level.
 func asks(l approval.Level) change { return func(s *scene) { s.options.Required = l } }
 
+// was makes a parent in which things were otherwise.
+func was(changes ...change) change {
+	return func(s *scene) { s.parents = append(s.parents, setting(changes...).tree) }
+}
+
 // openPaths gives the open question of the base paths that wait for its answer.
 func openPaths(patterns string) change {
 	return func(s *scene) {
@@ -573,6 +578,17 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 			{"a file beside it", []change{openPaths("billing/**"), changes("billing.go")}},
 			{"no path is listed", []change{changes("billing/retry.go")}},
 			{"the change is not known", []change{openPaths("billing/**")}},
+		},
+	},
+	"skmb/status-moved": {
+		fails: []fixture{
+			{"a rejected record is accepted", []change{was(statusOf(race, "rejected"))}},
+			{"a superseded record is permitted", []change{was(statusOf(race, "superseded")), statusOf(race, "statistical_default"), withField(race, "- review_by: 2026-09-01\n- permitted_by: designer")}},
+		},
+		passes: []fixture{
+			{"a proposed record is accepted", []change{was(statusOf(race, "proposed"))}},
+			{"a rejected record stays rejected", []change{was(statusOf(race, "rejected")), statusOf(race, "rejected")}},
+			{"it is new", []change{was(gone(race))}},
 		},
 	},
 	"skmb/approval-level": {

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/go-json-experiment/json"
@@ -536,9 +537,77 @@ func acceptedChanged(v *view) error {
 			return
 		}
 		if a, ok := parseApproval(r.value("approval")); ok && a.Digest == r.Digest() {
+			if v.older(r, a) {
+				v.report(r.Path, r.at("approval"), subject(r), "skmb approve "+r.ID, fmt.Sprintf("%s went back to a text whose approval is older than the one it had", r.ID))
+			}
 			return
 		}
 		v.report(r.Path, r.at("title"), r.ID, "skmb approve "+r.ID, fmt.Sprintf("the approved text of %s was changed after it was accepted", r.ID))
+	})
+	return nil
+}
+
+// older reports whether a parent has a later approval of the record than this one, where
+// both left a record that says when.
+func (v *view) older(r *Record, a Approval) bool {
+	now, ok := issued(v.New, a)
+	if !ok {
+		return false
+	}
+	for _, tree := range v.Parents {
+		b, err := Load(tree, v.root)
+		if err != nil || b == nil || b.byID[r.ID] == nil || b.byID[r.ID].fields == nil {
+			continue
+		}
+		before, ok := parseApproval(b.byID[r.ID].value("approval"))
+		if at, known := issued(tree, before); ok && known && at.After(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// issued is when the statement of an approval was issued, as its record says.
+func issued(tree finding.Tree, a Approval) (at time.Time, ok bool) {
+	name := approval.Path(a.RecordID)
+	if a.RecordID == "" || !fs.ValidPath(name) {
+		return at, false
+	}
+	data, err := tree.ReadFile(name)
+	var record approval.Record
+	if err != nil || json.Unmarshal(data, &record) != nil {
+		return at, false
+	}
+	s, err := approval.ParseStatement(record.Statement)
+	return s.Issued, err == nil
+}
+
+// statusMoved holds a record that ended to stay ended: in no parent may it be alive for it
+// to be alive here.
+func statusMoved(v *view) error {
+	parents, err := v.parents()
+	if err != nil || v.base == nil {
+		return err
+	}
+	ended := func(s Status) bool { return s == Superseded || s == Rejected || s == Withdrawn }
+	v.base.readable(func(r *Record) {
+		if r.Status != Accepted && r.Status != StatisticalDefault {
+			return
+		}
+		was := Status("")
+		for _, p := range parents {
+			old := p.byID[r.ID]
+			if old == nil || old.fields == nil {
+				continue
+			}
+			if !ended(old.Status) {
+				return
+			}
+			was = old.Status
+		}
+		if was != "" {
+			v.report(r.Path, r.at("status"), r.ID, "skmb submit, under a new number", fmt.Sprintf("%s was %s and is %s again", r.ID, was, r.Status))
+		}
 	})
 	return nil
 }
