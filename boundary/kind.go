@@ -242,19 +242,11 @@ type Answer struct {
 	Replayed      bool     `json:"replayed"`
 }
 
-// Submit is the one way from model text to a canonical artifact: the form is judged, then
-// the domain's rules, and only what passes both is persisted. persist gives the ids, the
-// audit entry, and whether an equal submission had been taken before.
-func Submit[P any](ctx context.Context, k *Kind[P], in io.Reader, rules func(*Payload[P]), persist func(context.Context, *Payload[P]) (Answer, error)) (Answer, error) {
-	p, err := k.Read(in, "<stdin>")
-	if err != nil {
-		return Answer{}, err
-	}
-	return Take(ctx, k, p, rules, persist)
-}
-
-// Take is Submit for a payload that was read already.
-func Take[P any](ctx context.Context, k *Kind[P], p *Payload[P], rules func(*Payload[P]), persist func(context.Context, *Payload[P]) (Answer, error)) (Answer, error) {
+// Submit is the one way from text that came in to a canonical artifact: the form was judged
+// by Read or ReadNode, here the domain's rules are, and only what passes both is persisted.
+// persist gives the ids, the audit entry, and whether an equal submission had been taken
+// before.
+func Submit[P any](ctx context.Context, k *Kind[P], p *Payload[P], rules func(*Payload[P]), persist func(context.Context, *Payload[P]) (Answer, error)) (Answer, error) {
 	rules(p)
 	if err := p.Err(); err != nil {
 		return Answer{}, err

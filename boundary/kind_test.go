@@ -446,15 +446,21 @@ func TestSubmit(t *testing.T) {
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			var calls []string
-			a, err := boundary.Submit(t.Context(), skmb.DecisionKind, strings.NewReader(s.doc), func(p *boundary.Payload[skmb.DecisionPayload]) {
+			p, err := skmb.DecisionKind.Read(strings.NewReader(s.doc), "<stdin>")
+			var a boundary.Answer
+			rules := func(p *boundary.Payload[skmb.DecisionPayload]) {
 				calls = append(calls, "rules")
 				if s.rules != nil {
 					s.rules(p)
 				}
-			}, func(_ context.Context, p *boundary.Payload[skmb.DecisionPayload]) (boundary.Answer, error) {
+			}
+			persist := func(_ context.Context, p *boundary.Payload[skmb.DecisionPayload]) (boundary.Answer, error) {
 				calls = append(calls, "persist")
 				return boundary.Answer{IDs: []string{p.Value.Title}, AuditID: "a:1", Replayed: true}, s.persist
-			})
+			}
+			if err == nil {
+				a, err = boundary.Submit(t.Context(), skmb.DecisionKind, p, rules, persist)
+			}
 			if got := strings.Join(calls, " "); got != s.calls {
 				t.Errorf("calls %q, want %q", got, s.calls)
 			}

@@ -178,20 +178,16 @@ func (r *Repo) DiffTrees(ctx context.Context, from, to string) ([]Change, error)
 		}
 		from = emptyTree[format]
 	}
-	args := []string{"diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "--end-of-options", from, to}
-	c := r.command(args...)
-	var changes []Change
-	c.Stdout = func(in io.Reader) (err error) {
-		changes, err = parseRawDiff(in)
-		return err
-	}
-	_, err := r.run(ctx, c, args)
-	return changes, err
+	return r.rawDiff(ctx, "diff-tree", "-r", "--end-of-options", from, to)
 }
 
 func (r *Repo) diffIndex(ctx context.Context, tree string) ([]Change, error) {
-	args := []string{"diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--ita-invisible-in-index",
-		"--no-ext-diff", "--no-textconv", "--ignore-submodules=none", tree, "--"}
+	return r.rawDiff(ctx, "diff-index", "--cached", "--ita-invisible-in-index", tree, "--")
+}
+
+// rawDiff runs a diff command whose output is raw, whatever the user's configuration says.
+func (r *Repo) rawDiff(ctx context.Context, command string, args ...string) ([]Change, error) {
+	args = append([]string{command, "--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none"}, args...)
 	c := r.command(args...)
 	var changes []Change
 	c.Stdout = func(in io.Reader) (err error) {

@@ -34,7 +34,7 @@ func (w *Writer) Take(ctx context.Context, payload *boundary.Payload[DecisionPay
 			payloadRules(b, p)
 		}
 	}
-	answer, err := boundary.Take(ctx, DecisionKind, payload, rules, func(ctx context.Context, p *boundary.Payload[DecisionPayload]) (a boundary.Answer, err error) {
+	answer, err := boundary.Submit(ctx, DecisionKind, payload, rules, func(ctx context.Context, p *boundary.Payload[DecisionPayload]) (a boundary.Answer, err error) {
 		done, err = w.change(ctx, "submit", func(tx *store.Tx, d *draft, done *Done) error {
 			key := "skmb-decision\x00" + w.Root + "\x00" + from + "\x00" + p.Request
 			prior, seen, err := tx.Once(key, store.Digest(p.Request))

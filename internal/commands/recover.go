@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"assent/finding"
+	"assent/repo"
 	"assent/store"
 )
 
@@ -21,42 +22,37 @@ func recoverCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			r, err := c.worktree()
-			if err != nil {
-				return err
-			}
-			defer r.Close()
-			s, err := c.store(r)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			var rec store.Recovery
-			switch how := store.Resolution(c.String("resolve")); how {
-			case "":
-				rec, err = s.Recover(c.ctx)
-			case store.Keep, store.Apply:
-				rec, err = s.Resolve(c.ctx, how)
-			default:
-				return invalid("use --resolve keep or --resolve apply", "there is no resolution %q", how)
-			}
-			if errors.Is(err, store.ErrConflict) {
-				return &failure{finding.ExitStale, err, "edited meanwhile: " + strings.Join(rec.Foreign, ", ") + "\nassent recover --resolve keep, or --resolve apply"}
-			}
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return c.printJSON(recovered{1, rec.Pending, rec.Files})
-			}
-			if !rec.Pending {
-				c.say("nothing was interrupted")
-				return nil
-			}
-			c.say("completed: %s", strings.Join(rec.Files, " "))
-			return nil
+			return c.withStore(func(_ *repo.Repo, s *store.Store) error { return c.recover(s, asJSON) })
 		}),
 	}
+}
+
+// recover completes or resolves what was interrupted, and says so.
+func (c *call) recover(s *store.Store, asJSON bool) (err error) {
+	var rec store.Recovery
+	switch how := store.Resolution(c.String("resolve")); how {
+	case "":
+		rec, err = s.Recover(c.ctx)
+	case store.Keep, store.Apply:
+		rec, err = s.Resolve(c.ctx, how)
+	default:
+		return invalid("use --resolve keep or --resolve apply", "there is no resolution %q", how)
+	}
+	if errors.Is(err, store.ErrConflict) {
+		return &failure{finding.ExitStale, err, "edited meanwhile: " + strings.Join(rec.Foreign, ", ") + "\nassent recover --resolve keep, or --resolve apply"}
+	}
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.printJSON(recovered{1, rec.Pending, rec.Files})
+	}
+	if !rec.Pending {
+		c.say("nothing was interrupted")
+		return nil
+	}
+	c.say("completed: %s", strings.Join(rec.Files, " "))
+	return nil
 }
 
 type recovered struct {

@@ -21,6 +21,21 @@ func (c *call) store(r *repo.Repo) (*store.Store, error) {
 	})
 }
 
+// withStore opens the clone and its store for a command that writes.
+func (c *call) withStore(run func(r *repo.Repo, s *store.Store) error) error {
+	r, err := c.worktree()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	s, err := c.store(r)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return run(r, s)
+}
+
 // lockWait is how long a command waits for its turn to write.
 const lockWait = 30 * time.Second
 

@@ -12,6 +12,8 @@ import (
 	"assent/approval"
 	"assent/finding"
 	"assent/install"
+	"assent/repo"
+	"assent/store"
 )
 
 func uninstallCommand() *cli.Command {
@@ -25,16 +27,10 @@ func uninstallCommand() *cli.Command {
 
 // uninstall removes the gate, so a person must say yes to exactly what will be done.
 func uninstall(c *call) error {
-	r, err := c.worktree()
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	s, err := c.store(r)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+	return c.withStore(func(r *repo.Repo, s *store.Store) error { return c.uninstall(r, s) })
+}
+
+func (c *call) uninstall(r *repo.Repo, s *store.Store) error {
 	u, err := install.PlanRemoval(c.ctx, s, r)
 	if err != nil {
 		return err
