@@ -18,6 +18,7 @@ import (
 	"assent/config"
 	"assent/finding"
 	"assent/hooks"
+	"assent/lint"
 	"assent/repo"
 	"assent/skmb"
 )
@@ -225,6 +226,13 @@ func (c *call) checkedOut(r *repo.Repo, root string) error {
 	name := filepath.Join(r.Root, filepath.FromSlash(skmb.IndexPath(root)))
 	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	if main := lint.MainWorktree(r); main != "" {
+		if _, err := os.Lstat(filepath.Join(main, filepath.FromSlash(skmb.IndexPath(root)))); err == nil {
+			if ignored, err := r.Ignored(c.ctx, skmb.IndexPath(root)); err == nil && ignored {
+				return invalid("add -C "+main, "the base at %s is ignored by Git and stands in the main worktree", root)
+			}
+		}
 	}
 	skipped, err := r.NotCheckedOut(c.ctx, skmb.IndexPath(root))
 	if err == nil && skipped {
