@@ -106,20 +106,26 @@ func (x *Index) lines(kind table) []line {
 // mergeRows merges the rows of one table. Their order is ours, with their new rows where
 // the ids belong if ours are sorted, else at the end. A row keeps its line end.
 func mergeRows(base, ours, theirs []line, nl string) (out []string, conflicts int) {
-	find := func(list []line, id string) (text string, bare string) {
-		if i := slices.IndexFunc(list, func(l line) bool { return l.id == id }); i >= 0 {
-			text = list[i].text
-			if bare = strings.TrimRight(text, "\r\n"); bare == text {
-				text += nl
-			}
+	byName := func(list []line) map[string]string {
+		m := make(map[string]string, len(list))
+		for _, l := range list {
+			m[l.id] = l.text
+		}
+		return m
+	}
+	inBase, inOurs, inTheirs := byName(base), byName(ours), byName(theirs)
+	find := func(side map[string]string, id string) (text, bare string) {
+		text = side[id]
+		if bare = strings.TrimRight(text, "\r\n"); bare == text && text != "" {
+			text += nl
 		}
 		return text, bare
 	}
 	var merged []line
 	decide := func(id string) {
-		_, o := find(base, id)
-		ourText, a := find(ours, id)
-		theirText, b := find(theirs, id)
+		_, o := find(inBase, id)
+		ourText, a := find(inOurs, id)
+		theirText, b := find(inTheirs, id)
 		switch { // a side without the row has "" for it
 		case a == b, o == b: // both have it so, or only we changed it
 			if a != "" {
@@ -140,7 +146,7 @@ func mergeRows(base, ours, theirs []line, nl string) (out []string, conflicts in
 		decide(l.id)
 	}
 	for _, l := range theirs {
-		if !slices.ContainsFunc(ours, func(o line) bool { return o.id == l.id }) {
+		if inOurs[l.id] == "" {
 			decide(l.id)
 		}
 	}

@@ -78,6 +78,10 @@ func (d *draft) rewriteTable(kind table) error {
 	if err := t.keyed(kind); err != nil && len(want) > 0 {
 		return err
 	}
+	rows := map[string]int{}
+	for _, r := range t.rows {
+		rows[r.id()]++
+	}
 	var lines []line
 	missing := maps.Clone(want)
 	for _, r := range t.rows {
@@ -90,7 +94,7 @@ func (d *draft) rewriteTable(kind table) error {
 			for _, c := range r.cells {
 				delete(missing, c.Text)
 			}
-		case slices.ContainsFunc(t.rows, func(o row) bool { return o.id() == r.id() && o.line != r.line }):
+		case rows[r.id()] > 1:
 			delete(missing, r.id()) // of two rows with one id a person says which is which
 		case want[r.id()] != nil:
 			delete(missing, r.id())
