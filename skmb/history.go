@@ -21,6 +21,7 @@ type Past struct {
 type History struct {
 	File    func(ctx context.Context, path string) ([]Past, error)
 	Unknown func(ctx context.Context, hashes []string) ([]string, error) // those that are no ancestors of HEAD
+	Only    func(path string) bool                                       // records to look at; nil: all
 }
 
 // acceptedIn is the commit in which the record became what it is by now: accepted, or a
@@ -70,7 +71,7 @@ func (w *Writer) Backfill(ctx context.Context, h History) (Done, error) {
 			return err
 		}
 		for _, r := range d.base.Records {
-			if r.ID == "" || r.fields == nil || r.Status != Accepted && r.Status != StatisticalDefault {
+			if r.ID == "" || r.fields == nil || r.Status != Accepted && r.Status != StatisticalDefault || h.Only != nil && !h.Only(r.Path) {
 				continue
 			}
 			value := r.value("commit")

@@ -20,17 +20,8 @@ func historyCommands() []*cli.Command {
 		{
 			Name: "backfill", Usage: "write the commits in which records became accepted",
 			UsageText: "skmb backfill      replaces `commit: pending`, and hashes that were rewritten since",
-			Flags:     []cli.Flag{rootFlag(), formatFlag, dirFlag},
-			Action: action(0, func(c *call) error {
-				return c.write(func(w *skmb.Writer, r *repo.Repo) (skmb.Done, error) {
-					return w.Backfill(c.ctx, skmb.History{
-						File: func(ctx context.Context, path string) ([]skmb.Past, error) { return past(ctx, r, path) },
-						Unknown: func(ctx context.Context, hashes []string) ([]string, error) {
-							return r.NotAncestors(ctx, hashes, "HEAD")
-						},
-					})
-				})
-			}),
+			Flags:     []cli.Flag{&cli.BoolFlag{Name: "staged", Usage: "only records whose files are staged"}, rootFlag(), formatFlag, dirFlag},
+			Action:    action(0, backfill),
 		},
 		{
 			Name: "log", Usage: "what history says about a record", ArgsUsage: "ID",
@@ -39,6 +30,27 @@ func historyCommands() []*cli.Command {
 			Action:    action(1, logRecord),
 		},
 	}
+}
+
+func backfill(c *call) error {
+	return c.write(func(w *skmb.Writer, r *repo.Repo) (skmb.Done, error) {
+		h := skmb.History{
+			File: func(ctx context.Context, path string) ([]skmb.Past, error) { return past(ctx, r, path) },
+			Unknown: func(ctx context.Context, hashes []string) ([]string, error) {
+				return r.NotAncestors(ctx, hashes, "HEAD")
+			},
+		}
+		if c.Bool("staged") {
+			staged, err := r.Staged(c.ctx, w.Root)
+			if err != nil {
+				return skmb.Done{}, err
+			}
+			h.Only = func(path string) bool {
+				return slices.ContainsFunc(staged.Changes, func(ch repo.Change) bool { return ch.Path == path })
+			}
+		}
+		return w.Backfill(c.ctx, h)
+	})
 }
 
 // past reads the versions of a file.
