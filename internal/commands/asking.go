@@ -34,7 +34,7 @@ func askingCommands() []*cli.Command {
 			UsageText: "skmb checkpoint\nskmb checkpoint SKMB-2026-06-11-003",
 			Flags:     []cli.Flag{rootFlag(), dirFlag},
 			Action: action(-1, func(c *call) error {
-				return c.load(func(b *skmb.Base) error {
+				return c.load(func(_ *repo.Repo, b *skmb.Base) error {
 					text, err := b.Checkpoints(c.Args().Slice())
 					if err != nil {
 						return withHint(err)
@@ -94,7 +94,7 @@ func drawFlag(formats string) cli.Flag {
 }
 
 func (c *call) draw(make func(*skmb.Base) (drawing, any)) error {
-	return c.load(func(b *skmb.Base) error {
+	return c.load(func(_ *repo.Repo, b *skmb.Base) error {
 		d, data := make(b)
 		var err error
 		switch f := c.String("format"); f {
@@ -121,7 +121,7 @@ func lookup(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.load(func(b *skmb.Base) error {
+	return c.load(func(_ *repo.Repo, b *skmb.Base) error {
 		hits, err := b.Lookup(skmb.Query{Patterns: c.String("pattern"), State: c.String("state"), Event: c.String("event"), Path: c.String("path"), Text: c.String("text")})
 		if err != nil {
 			return withHint(err)
@@ -148,7 +148,7 @@ func basisPrint(c *call) error {
 	if c.NArg() == 0 {
 		return invalid("skmb list --status accepted", "which record?")
 	}
-	return c.load(func(b *skmb.Base) error {
+	return c.load(func(_ *repo.Repo, b *skmb.Base) error {
 		r, err := b.Find(c.Args().First())
 		if err != nil {
 			return withHint(err)

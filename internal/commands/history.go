@@ -90,11 +90,7 @@ func logRecord(c *call) error {
 	if c.NArg() == 0 {
 		return invalid("skmb list", "which record?")
 	}
-	return c.withBase(func(r *repo.Repo, root string) error {
-		b, err := loadBase(repo.Disk(r.Root), root)
-		if err != nil {
-			return err
-		}
+	return c.load(func(r *repo.Repo, b *skmb.Base) error {
 		rec, err := b.Find(c.Args().First())
 		if err != nil {
 			return withHint(err)

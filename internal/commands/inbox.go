@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"assent/config"
 	"assent/repo"
 	"assent/skmb"
 )
@@ -30,48 +31,34 @@ func inbox(c *call) error {
 	if err != nil {
 		return err
 	}
-	r, err := c.worktree()
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	conf, err := c.config(r)
-	if err != nil {
-		return err
-	}
-	today := c.Now().UTC()
-	out := waiting{SchemaVersion: 1, Items: []skmb.InboxItem{}}
-	for _, root := range conf.Skmb.Roots {
-		if err := c.checkedOut(r, root); err != nil {
-			return err
+	return c.loadAll(func(_ *repo.Repo, _ config.Config, all []*skmb.Base) error {
+		today := c.Now().UTC().Format(time.DateOnly)
+		out := waiting{SchemaVersion: 1, Items: []skmb.InboxItem{}}
+		unread := false
+		for _, b := range all {
+			out.Items = append(out.Items, b.Inbox(today)...)
+			unread = unread || len(b.Unread()) > 0
 		}
-		b, err := skmb.Load(repo.Disk(r.Root), root)
-		if err != nil {
-			return err
+		if asJSON {
+			return c.printJSON(out)
 		}
-		if b != nil {
-			out.Items = append(out.Items, b.Inbox(today.Format(time.DateOnly))...)
-		}
-	}
-	if asJSON {
-		return c.printJSON(out)
-	}
-	last := ""
-	for _, i := range out.Items {
-		if i.Group != last {
-			if last != "" {
-				fmt.Fprintln(c.Stdout)
+		last := ""
+		for _, i := range out.Items {
+			if i.Group != last {
+				if last != "" {
+					fmt.Fprintln(c.Stdout)
+				}
+				c.out("%s", i.Group)
+				last = i.Group
 			}
-			c.out("%s", i.Group)
-			last = i.Group
+			c.out("  %-22s %6s  %s", i.ID, i.Age, i.Title)
+			if i.Next != "" {
+				c.out("  %-22s %6s  %s", "", "", i.Next)
+			}
 		}
-		c.out("  %-22s %6s  %s", i.ID, i.Age, i.Title)
-		if i.Next != "" {
-			c.out("  %-22s %6s  %s", "", "", i.Next)
+		if len(out.Items) == 0 && !unread {
+			c.say("nothing waits")
 		}
-	}
-	if len(out.Items) == 0 {
-		c.say("nothing waits")
-	}
-	return nil
+		return nil
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"assent/config"
 	"assent/finding"
 	"assent/hooks"
 	"assent/repo"
@@ -62,27 +63,60 @@ func readingCommands() []*cli.Command {
 
 // load reads the base on disk for a reading verb. What cannot be read is named on stderr,
 // and then the verb ends with 3 after showing the rest.
-func (c *call) load(run func(b *skmb.Base) error) error {
+func (c *call) load(run func(r *repo.Repo, b *skmb.Base) error) error {
 	return c.withBase(func(r *repo.Repo, root string) error {
+		b, err := loadBase(repo.Disk(r.Root), root)
+		if err != nil {
+			return err
+		}
+		if err := run(r, b); err != nil {
+			return err
+		}
+		return c.unread(b)
+	})
+}
+
+// loadAll reads every base that stands on disk and hands them on together. Then it names
+// what could not be read, as load does.
+func (c *call) loadAll(run func(r *repo.Repo, conf config.Config, all []*skmb.Base) error) error {
+	r, err := c.worktree()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	conf, err := c.config(r)
+	if err != nil {
+		return err
+	}
+	var all []*skmb.Base
+	for _, root := range conf.Skmb.Roots {
+		if err := c.checkedOut(r, root); err != nil {
+			return err
+		}
 		b, err := skmb.Load(repo.Disk(r.Root), root)
 		if err != nil {
 			return err
 		}
-		if b == nil {
-			return invalid("skmb init", "there is no decision base at %s", root)
+		if b != nil {
+			all = append(all, b)
 		}
-		if err := run(b); err != nil {
-			return err
-		}
-		unread := b.Unread()
-		for _, f := range unread {
+	}
+	if err := run(r, conf, all); err != nil {
+		return err
+	}
+	return c.unread(all...)
+}
+
+// unread names what of the bases could not be read: an answer without it is not whole.
+func (c *call) unread(all ...*skmb.Base) error {
+	var err error
+	for _, b := range all {
+		for _, f := range b.Unread() {
 			c.say("%s: cannot be read: %s", f.Place(), f.Message)
+			err = exit(finding.ExitUnchecked)
 		}
-		if len(unread) > 0 {
-			return exit(finding.ExitUnchecked)
-		}
-		return nil
-	})
+	}
+	return err
 }
 
 func joinStatuses() string {
@@ -109,7 +143,7 @@ func list(c *call) error {
 	if p := strings.ToUpper(c.String("pattern")); c.IsSet("pattern") && (len(p) != 1 || p < "A" || p > "G") {
 		return invalid("use a letter A to G", "there is no pattern %q", c.String("pattern"))
 	}
-	return c.load(func(b *skmb.Base) error {
+	return c.load(func(_ *repo.Repo, b *skmb.Base) error {
 		all := b.Summaries()
 		all = slices.DeleteFunc(all, func(s skmb.Summary) bool {
 			return c.IsSet("status") && string(s.Status) != c.String("status") ||
@@ -133,7 +167,7 @@ func show(c *call) error {
 	if c.NArg() == 0 {
 		return invalid("skmb list", "which record?")
 	}
-	return c.load(func(b *skmb.Base) error {
+	return c.load(func(_ *repo.Repo, b *skmb.Base) error {
 		ref := c.Args().First()
 		if q, ok := b.OpenQuestion(ref); ok {
 			if asJSON {
@@ -181,7 +215,7 @@ func debt(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.load(func(b *skmb.Base) error {
+	return c.load(func(_ *repo.Repo, b *skmb.Base) error {
 		all := b.Debts(c.Now().UTC().Format(time.DateOnly))
 		if asJSON {
 			return c.printJSON(owed{1, all})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"assent/config"
 	"assent/repo"
 	"assent/skmb"
 )
@@ -23,56 +24,41 @@ func reportCommand() *cli.Command {
 }
 
 func report(c *call) error {
-	r, err := c.worktree()
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	conf, err := c.config(r)
-	if err != nil {
-		return err
-	}
-	now := c.Now().UTC()
-	var bases []skmb.ReportBase
-	for _, root := range conf.Skmb.Roots {
-		if err := c.checkedOut(r, root); err != nil {
-			return err
+	return c.loadAll(func(r *repo.Repo, conf config.Config, all []*skmb.Base) error {
+		if len(all) == 0 {
+			return invalid("assent init", "there is no decision base here")
 		}
-		b, err := skmb.Load(repo.Disk(r.Root), root)
+		today := c.Now().UTC().Format(time.DateOnly)
+		var shown []skmb.ReportBase
+		for _, b := range all {
+			one := b.Report(today)
+			one.Archives = archivesOf(filepath.Join(r.Root, filepath.FromSlash(b.Root), conf.Skmb.Archive.Dir))
+			shown = append(shown, one)
+		}
+		page, err := skmb.HTML("Decisions of "+filepath.Base(r.Root), "Made on "+today+" from the files on disk.", shown)
 		if err != nil {
 			return err
 		}
-		if b == nil {
-			continue
+		if !c.IsSet("output") {
+			_, err = c.Stdout.Write(page)
+			return err
 		}
-		shown := b.Report(now.Format(time.DateOnly))
-		shown.Archives = archivesOf(filepath.Join(r.Root, filepath.FromSlash(root), conf.Skmb.Archive.Dir))
-		bases = append(bases, shown)
-	}
-	if len(bases) == 0 {
-		return invalid("assent init", "there is no decision base here")
-	}
-	page, err := skmb.HTML("Decisions of "+filepath.Base(r.Root), "Made on "+now.Format(time.DateOnly)+" from the files on disk.", bases)
-	if err != nil {
-		return err
-	}
-	if !c.IsSet("output") {
-		_, err = c.Stdout.Write(page)
-		return err
-	}
-	out := c.String("output")
-	tmp, err := os.CreateTemp(filepath.Dir(out), ".assent-tmp-*")
+		return writeByRename(c.String("output"), page)
+	})
+}
+
+// writeByRename leaves the old file or the new one, whatever happens.
+func writeByRename(name string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".assent-tmp-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
-	if _, err := tmp.Write(page); err != nil {
+	_, err = tmp.Write(data)
+	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
 		return err
 	}
-	if err := errors.Join(tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), out)
+	return os.Rename(tmp.Name(), name)
 }
 
 // archivesOf lists the archives of a base, newest first, with what their hashes say.
