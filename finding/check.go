@@ -35,9 +35,10 @@ type Scope int
 const (
 	ScopeTree   Scope = iota // the whole tree, once
 	ScopeChange              // the net change against the parents, once
+	ScopeCommit              // each commit of what is judged
 )
 
-func (s Scope) String() string { return [...]string{"tree", "change"}[s] }
+func (s Scope) String() string { return [...]string{"tree", "change", "commit"}[s] }
 
 // Check is one rule. Code is "area/kebab-name"; a published code never changes its
 // meaning. Run reports through the pass and returns an error only if it could not do
@@ -82,6 +83,7 @@ type Finding struct {
 	Message  string
 	Fix      string // the command or edit that mends it
 	Key      string
+	Commit   string // id of the commit it is about, in checks of ScopeCommit
 	Start    Pos
 	End      Pos
 	Severity Severity

@@ -25,6 +25,9 @@ func archiveHead(r *run) error {
 		return nil
 	}
 	a := Archiving{Repo: r.repo, Now: r.Now(), Tool: r.Tool}
+	if r.verdict != "" { // judged a moment ago
+		a.verdicts = map[bool]string{false: r.verdict}
+	}
 	_, err := a.Run(r.ctx, nil)
 	return err
 }
@@ -38,6 +41,8 @@ func (r *run) skipped() bool {
 		return slices.Equal(r.Args, []string{"1"}) // --squash: nothing was committed
 	case "post-rewrite":
 		return !slices.Contains(r.Args, "rebase")
+	case "post-checkout":
+		return len(r.Args) != 3 || r.Args[2] != "1" || r.repo.InSequence() // 1: a branch, not a file
 	}
 	return false
 }
@@ -171,13 +176,5 @@ func (a *Archiving) judge(ctx context.Context, head repo.CommitInfo, onDisk bool
 		return "", err
 	}
 	report, err := t.Run(ctx, Checks(t, a.Repo, a.Now.UTC().Format(time.DateOnly), false))
-	switch n := len(report.Unchecked); {
-	case err != nil:
-		return "", err
-	case report.Exit() == finding.ExitOK:
-		return "passed", nil
-	case n > 0:
-		return fmt.Sprintf("failed (%d errors, %d not checked)", report.Count(finding.Error), n), nil
-	}
-	return fmt.Sprintf("failed (%d errors)", report.Count(finding.Error)), nil
+	return verdictText(report), err
 }

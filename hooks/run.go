@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"assent/approval"
@@ -18,7 +17,6 @@ import (
 	"assent/lint"
 	"assent/repo"
 	"assent/skmb"
-	"assent/store"
 )
 
 // Call is one run of a hook. Stderr is where Git shows text; a hook prints nothing else.
@@ -41,6 +39,9 @@ type run struct {
 	event Event
 	repo  *repo.Repo
 	code  int // exit code, in events that may stop Git
+
+	head    repo.CommitInfo // of headCommit
+	verdict string          // on HEAD, if it was judged just now
 }
 
 // Run runs the steps of an event and returns the exit code for Git. In an event that may
@@ -119,47 +120,21 @@ func (r *run) print(report finding.Report) {
 	_ = finding.WriteText(r.Stderr, report) // a reader that went away changes no verdict
 }
 
+// headCommit reads HEAD once; it is zero before the first commit.
+func (r *run) headCommit() (repo.CommitInfo, error) {
+	if r.head.ID == "" {
+		var err error
+		if r.head, err = r.repo.HeadCommit(); err != nil && !errors.Is(err, repo.ErrNoBranch) {
+			return r.head, err
+		}
+	}
+	return r.head, nil
+}
+
 func (r *run) today() string { return r.Now().UTC().Format(time.DateOnly) }
 
 // Private is assent's own directory in the Git directory that all worktrees share.
 func Private(r *repo.Repo) string { return filepath.Join(r.CommonDir, "assent") }
-
-// judgeStaged runs all checks on what will be committed, unless a receipt shows that the
-// same content was judged clean today and nothing watched changes.
-func judgeStaged(r *run) error {
-	if err := store.Pending(Private(r.repo)); err != nil {
-		return err
-	}
-	cache := openReceipts(r)
-	staged, err := r.repo.Staged(r.ctx, cache.watch...)
-	if err != nil {
-		return err
-	}
-	if cache.clean(staged) {
-		return nil
-	}
-	target, err := lint.StagedFrom(r.ctx, r.repo, staged)
-	if err != nil {
-		return err
-	}
-	var depends atomic.Bool // on what no receipt names
-	depends.Store(target.Local != nil)
-	checks := checks(target, r.repo, r.today(), false, func() { depends.Store(true) })
-	report, err := target.Run(r.ctx, checks)
-	if err != nil {
-		return err
-	}
-	remember(r.repo, target)
-	r.code = report.Exit()
-	if r.code != finding.ExitOK {
-		report.LastHint = Action(report.Findings)
-	}
-	r.print(report)
-	if r.code == finding.ExitOK && !depends.Load() {
-		cache.add(target)
-	}
-	return nil
-}
 
 // Checks are the checks of all domains for one target.
 // history is asked only where it may take its time: not in a hook.

@@ -38,9 +38,9 @@ type Step struct {
 var Table = []Event{
 	{"pre-commit", Guard, "the index that Git names", []Step{{"judge what is staged", judgeStaged}}, 20 * time.Second},
 	{"pre-merge-commit", Guard, "the index, which is the merge result", []Step{{"judge what is staged", judgeStaged}}, 20 * time.Second},
-	{"post-commit", Archive, "HEAD; nothing during a rebase, am, or a sequence", []Step{{"archive the base", archiveHead}}, 10 * time.Second},
-	{"post-merge", Archive, "HEAD; nothing for a squash", []Step{{"archive the base", archiveHead}}, 10 * time.Second},
-	{"post-rewrite", Archive, "HEAD at the end of a rebase; nothing for an amend", []Step{{"archive the base", archiveHead}}, 10 * time.Second},
+	{"post-commit", Archive, "HEAD; nothing during a rebase, am, or a sequence", []Step{{"judge HEAD unless it was checked", judgeHead}, {"archive the base", archiveHead}}, 10 * time.Second},
+	{"post-merge", Archive, "HEAD; nothing for a squash", []Step{{"judge HEAD unless it was checked", judgeHead}, {"archive the base", archiveHead}}, 10 * time.Second},
+	{"post-rewrite", Archive, "HEAD at the end of a rebase; nothing for an amend", []Step{{"judge HEAD unless it was checked", judgeHead}, {"archive the base", archiveHead}}, 10 * time.Second},
 }
 
 // Find returns the event of a name.

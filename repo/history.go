@@ -154,3 +154,21 @@ func (r *Repo) listCommits(ctx context.Context, args ...string) ([]string, error
 func (r *Repo) Mentioning(ctx context.Context, text string) ([]Version, error) {
 	return r.messages(ctx, "--fixed-strings", "--grep="+text, "HEAD", "--")
 }
+
+// Reflog is one entry of what HEAD was.
+type Reflog struct{ ID, Subject string }
+
+// HeadLog returns the newest entries of HEAD's reflog, none if it has none.
+func (r *Repo) HeadLog(ctx context.Context, most int) ([]Reflog, error) {
+	out, err := r.git(ctx, "log", "-g", fmt.Sprintf("-%d", most), "--no-show-signature", "--no-color", "--no-ext-diff", "-z", "--format=%H %gs", "HEAD", "--")
+	if err != nil {
+		return nil, err
+	}
+	var log []Reflog
+	for entry := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		if id, subject, ok := strings.Cut(entry, " "); ok {
+			log = append(log, Reflog{id, strings.TrimSuffix(subject, "\n")})
+		}
+	}
+	return log, nil
+}

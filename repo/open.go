@@ -284,6 +284,12 @@ func (r *Repo) HeadCommit() (CommitInfo, error) {
 	return info, err
 }
 
+// HasObject reports whether a revision or path, as in HEAD:path, names an object.
+func (r *Repo) HasObject(name string) bool {
+	got, err := r.read(name)
+	return err == nil && got[0].err == nil
+}
+
 func (r *Repo) readCommit(name string) (CommitInfo, error) {
 	got, err := r.read(name)
 	if err == nil {

@@ -381,6 +381,39 @@ func (s *Snapshot) Invalid() []string {
 	return out
 }
 
+// Below returns the entries at and below some paths, sorted by bytes, as an index would
+// have them.
+func (s *Snapshot) Below(paths []string) ([]Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Entry
+	var walk func(name string, n *node) error
+	walk = func(name string, n *node) error {
+		if n.mode != ModeTree {
+			out = append(out, Entry{Path: name, Mode: n.mode, ID: n.id})
+			return nil
+		}
+		kids, err := s.children(n)
+		for _, k := range kids {
+			if err == nil {
+				err = walk(name+"/"+k.name, k)
+			}
+		}
+		return err
+	}
+	for _, p := range paths {
+		_, n, err := s.find("below", p)
+		if err == nil {
+			err = walk(p, n)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	return slices.Compact(out), nil
+}
+
 // Stat describes a path without following links.
 func (s *Snapshot) Stat(name string) (fs.FileInfo, error) {
 	s.mu.Lock()

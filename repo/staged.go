@@ -18,7 +18,10 @@ import (
 const maxEntries = 1_000_000
 
 // Change is one path that differs between two trees. An empty id means absent.
-type Change struct{ Path, Old, New string }
+type Change struct {
+	Path, Old, New   string
+	OldMode, NewMode Mode
+}
 
 // Staged is what will be committed: the index that Git names, limited to the watched
 // paths, and every path in which it differs from HEAD.
@@ -34,7 +37,7 @@ type Staged struct {
 // index's own cached data.
 func (r *Repo) Staged(ctx context.Context, watch ...string) (*Staged, error) {
 	s := &Staged{repo: r, Parents: []string{"HEAD"}, Watch: watch}
-	s.Parents = append(s.Parents, r.mergeHeads()...)
+	s.Parents = append(s.Parents, r.MergeHeads()...)
 	listed := make(chan error, 1)
 	go func() {
 		var err error
@@ -120,10 +123,10 @@ func (r *Repo) linkAbove(path string) string {
 	return ""
 }
 
-// mergeHeads returns the other parents of a commit that concludes a merge. In
+// MergeHeads returns the other parents of a commit that concludes a merge. In
 // pre-merge-commit MERGE_HEAD is not written yet; Git names the merged commits in
 // variables GITHEAD_<id>, which mean nothing anywhere else.
-func (r *Repo) mergeHeads() []string {
+func (r *Repo) MergeHeads() []string {
 	var out []string
 	if b, err := os.ReadFile(filepath.Join(r.GitDir, "MERGE_HEAD")); err == nil {
 		return strings.Fields(string(b))
@@ -141,7 +144,7 @@ func (r *Repo) mergeHeads() []string {
 
 func (s *Staged) readChanges(ctx context.Context) error {
 	for i, parent := range s.Parents {
-		changes, err := s.repo.diffIndex(ctx, parent)
+		changes, err := s.repo.DiffIndex(ctx, parent)
 		if err != nil && i == 0 {
 			if _, unborn := s.repo.Resolve(ctx, "HEAD"); unborn == nil {
 				return err
@@ -151,7 +154,7 @@ func (s *Staged) readChanges(ctx context.Context) error {
 				return ferr
 			}
 			s.Parents = nil
-			s.Changes, err = s.repo.diffIndex(ctx, emptyTree[format])
+			s.Changes, err = s.repo.DiffIndex(ctx, emptyTree[format])
 			return err
 		}
 		if err != nil {
@@ -181,7 +184,9 @@ func (r *Repo) DiffTrees(ctx context.Context, from, to string) ([]Change, error)
 	return r.rawDiff(ctx, "diff-tree", "-r", "--end-of-options", from, to)
 }
 
-func (r *Repo) diffIndex(ctx context.Context, tree string) ([]Change, error) {
+// DiffIndex lists the paths in which the whole index differs from a commit or tree. Entries
+// of intent to add do not count.
+func (r *Repo) DiffIndex(ctx context.Context, tree string) ([]Change, error) {
 	return r.rawDiff(ctx, "diff-index", "--cached", "--ita-invisible-in-index", tree, "--")
 }
 
@@ -219,11 +224,16 @@ func parseRawDiff(in io.Reader) ([]Change, error) {
 		if err != nil {
 			return nil, fmt.Errorf("git diff-index: %w", io.ErrUnexpectedEOF)
 		}
-		c := Change{Path: path}
-		if f[0] != ":000000" {
+		before, err1 := strconv.ParseUint(f[0][1:], 8, 32)
+		after, err2 := strconv.ParseUint(f[1], 8, 32)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, fmt.Errorf("git diff-index answered %q", head)
+		}
+		c := Change{Path: path, OldMode: Mode(before), NewMode: Mode(after)}
+		if before != 0 {
 			c.Old = f[2]
 		}
-		if f[1] != "000000" {
+		if after != 0 {
 			c.New = f[3]
 		}
 		if n := len(out); n > 0 && out[n-1].Path == path { // unmerged: a second line for the same path

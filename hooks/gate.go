@@ -1,0 +1,172 @@
+package hooks
+
+import (
+	"fmt"
+	"strings"
+
+	"assent/config"
+	"assent/finding"
+	"assent/lint"
+	"assent/repo"
+)
+
+// Codes are the findings about commits that came to be without a check.
+var Codes = []finding.Check{
+	{Code: "gate/bypassed", Severity: finding.Warning, Scope: finding.ScopeCommit, Title: "a commit was made past the guard",
+		Doc: "The commit was made in this clone although no pre-commit check had let its content pass. What it carries was judged afterwards; a push and CI judge it again. It is known for commits of this clone only, and only where the guard hooks are in use."},
+	{Code: "gate/changed-after-check", Severity: finding.Warning, Scope: finding.ScopeCommit, Title: "a commit is not what was checked",
+		Doc: "The guard let one content pass, and another was committed: a later hook changed the index. It is said only if the commit has findings."},
+	{Code: "gate/not-run", Severity: finding.Info, Scope: finding.ScopeCommit, Title: "Git ran no check for a commit",
+		Doc: "Git runs no pre-commit for fast-forwards, rebase picks, cherry-picks, reverts and am. What HEAD then carries was judged afterwards."},
+}
+
+func gateFinding(v verdict, id string) (f finding.Finding, ok bool) {
+	for _, c := range Codes {
+		if c.Code == "gate/"+string(v) {
+			f = finding.Finding{Code: c.Code, Title: c.Title, Severity: c.Severity, Key: id, Commit: id, Message: map[verdict]string{
+				bypassed: "commit %.10s was made past the guard",
+				changed:  "commit %.10s is not what the guard had let pass: a later hook changed the index",
+				notRun:   "Git ran no check for %.10s",
+			}[v]}
+			f.Message = fmt.Sprintf(f.Message, id)
+			return f, true
+		}
+	}
+	return f, false
+}
+
+// judgeHead judges HEAD unless a receipt shows that a guard event let it pass, and says why
+// none did. Nothing is stopped any more.
+func judgeHead(r *run) error {
+	if r.repo.Bare() || r.skipped() {
+		return nil
+	}
+	head, err := r.headCommit()
+	if err != nil || head.ID == "" {
+		return err
+	}
+	c := openReceipts(r)
+	if checked(c.data, head.Tree, first(head.Parents)) {
+		return nil
+	}
+	log, err := r.repo.HeadLog(r.ctx, 2)
+	if err != nil {
+		return err
+	}
+	subject := ""
+	if len(log) > 0 && log[0].ID == head.ID {
+		subject = log[0].Subject
+	}
+	// An amended commit was checked on the commit that it replaces.
+	if strings.HasPrefix(subject, "commit (amend)") && len(log) > 1 && checked(c.data, head.Tree, log[1].ID) {
+		return nil
+	}
+	cause := r.cause(c, head, subject)
+	vouched, known := c.clean(head.Tree)
+	var report finding.Report
+	if !known {
+		if report, vouched, known, err = r.judgeCommit(c, head); err != nil {
+			return err
+		}
+	}
+	if gate, ok := gateFinding(cause, head.ID); ok && (cause != changed || len(report.Findings) > 0) {
+		report.Findings = append([]finding.Finding{gate}, report.Findings...)
+	}
+	outcome := receipt{Head: first(head.Parents), Tree: head.Tree, Watched: vouched.Watched, Key: c.key(), Verdict: cause}
+	vouched.Head = first(head.Parents)
+	switch {
+	case cause != "" && known:
+		c.add(outcome, vouched)
+	case cause != "":
+		c.add(outcome)
+	case known:
+		c.add(vouched)
+	}
+	r.verdict = verdictText(report)
+	if report.Exit() != finding.ExitOK {
+		report.LastHint = fmt.Sprintf("assent: the commit stands; the next push and CI will refuse it. %s", Action(report.Findings))
+	}
+	r.print(report)
+	return nil
+}
+
+// cause says why no receipt vouches for HEAD. Where the guard is not in use it is nobody's
+// fault, and none is named; a switch of branches makes no commit.
+func (r *run) cause(c *receipts, head repo.CommitInfo, subject string) verdict {
+	if r.Event == "post-checkout" || !guarded(c.data) {
+		return ""
+	}
+	switch {
+	case !strings.HasPrefix(subject, "commit"):
+		return notRun
+	case passedOn(c.data, first(head.Parents)):
+		return changed
+	}
+	return bypassed
+}
+
+// guarded reports whether guard events run in this clone: they have left receipts.
+func guarded(data []byte) bool {
+	return strings.Contains(string(data), `"event":"pre-commit"`) || strings.Contains(string(data), `"event":"pre-merge-commit"`)
+}
+
+// judgeCommit runs all checks on a commit. With nothing to object to it also gives the
+// receipt by which the next commit takes the shortcut.
+func (r *run) judgeCommit(c *receipts, head repo.CommitInfo) (report finding.Report, x receipt, ok bool, err error) {
+	t, err := lint.OfCommit(r.repo, head)
+	if err != nil {
+		return report, x, false, err
+	}
+	depends := false
+	report, err = t.Run(r.ctx, checks(t, r.repo, r.today(), false, func() { depends = true }))
+	if err != nil {
+		return report, x, false, err
+	}
+	c.looksAt(lint.Watch(t.Config))
+	if report.Exit() != finding.ExitOK || depends || !samePolicy(t) {
+		return report, x, false, nil
+	}
+	entries, err := t.New.Below(c.watch)
+	if err != nil {
+		return report, x, false, err
+	}
+	if len(onlyOnDisk(r.repo, c.watch, has(entries))) > 0 {
+		return report, x, false, nil
+	}
+	return report, receipt{Tree: head.Tree, Watched: watched(r.repo, entries, c.watch), Key: c.key(), Verdict: clean}, true, nil
+}
+
+// samePolicy reports whether a commit leaves configuration, signers and baseline as they
+// were in the commit that they were taken from.
+func samePolicy(t *lint.Target) bool {
+	now, err := config.Load(t.New)
+	if err != nil || t.Trusted() == nil {
+		return err == nil && t.Trusted() == nil
+	}
+	for _, p := range append(policy(t.Config), policy(now)...) {
+		a, _ := t.New.ObjectID(p)
+		b, _ := t.Trusted().ObjectID(p)
+		if a != b {
+			return false
+		}
+	}
+	return true
+}
+
+func verdictText(report finding.Report) string {
+	n, unchecked := report.Count(finding.Error), len(report.Unchecked)
+	switch {
+	case report.Exit() == finding.ExitOK:
+		return "passed"
+	case unchecked > 0:
+		return fmt.Sprintf("failed (%d errors, %d not checked)", n, unchecked)
+	}
+	return fmt.Sprintf("failed (%d errors)", n)
+}
+
+func first(parents []string) string {
+	if len(parents) == 0 {
+		return ""
+	}
+	return parents[0]
+}
