@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,8 +29,13 @@ func archiveHead(r *run) error {
 	if r.verdict != "" { // judged a moment ago
 		a.verdicts = map[bool]string{false: r.verdict}
 	}
-	_, err := a.Run(r.ctx, nil)
-	return err
+	if _, err := a.Run(r.ctx, nil); err != nil {
+		return err
+	}
+	if a.settled != nil {
+		r.look().Archived(*a.settled)
+	}
+	return nil
 }
 
 // skipped reports whether this call of the event has nothing to do.
@@ -54,6 +60,7 @@ type Archiving struct {
 	Tool string
 
 	verdicts map[bool]string // by whether the files on disk were judged
+	settled  *[]string       // archive directories that hold what HEAD has; nil: the next run must look again
 }
 
 // Run archives the bases at roots, all if there are none given, from the commit's own blobs,
@@ -77,10 +84,13 @@ func (a *Archiving) Run(ctx context.Context, roots []string) (made []string, err
 	}
 	if roots == nil {
 		if roots = conf.Skmb.Roots; conf.Skmb.Archive.Mode == config.Off {
+			a.settled = &[]string{}
 			return nil, nil
 		}
 	}
 	var failed []error
+	var dirs []string
+	settled := conf.Skmb.Archive.Mode != config.Every
 	for _, root := range roots {
 		name, err := a.one(ctx, head, tree, conf.Skmb.Archive, root)
 		if err != nil {
@@ -88,6 +98,13 @@ func (a *Archiving) Run(ctx context.Context, roots []string) (made []string, err
 		} else if name != "" {
 			made = append(made, name)
 		}
+		dirs = append(dirs, path.Join(root, conf.Skmb.Archive.Dir))
+		if _, err := os.Lstat(filepath.Join(a.Repo.Root, filepath.FromSlash(root))); err != nil {
+			settled = false // it may be checked out later
+		}
+	}
+	if settled && len(failed) == 0 {
+		a.settled = &dirs
 	}
 	return made, errors.Join(failed...)
 }

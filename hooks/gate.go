@@ -6,6 +6,7 @@ import (
 
 	"assent/config"
 	"assent/finding"
+	"assent/hooks/shortcut"
 	"assent/lint"
 	"assent/repo"
 )
@@ -20,13 +21,13 @@ var Codes = []finding.Check{
 		Doc: "Git runs no pre-commit for fast-forwards, rebase picks, cherry-picks, reverts and am. What HEAD then carries was judged afterwards."},
 }
 
-func gateFinding(v verdict, id string) (f finding.Finding, ok bool) {
+func gateFinding(v shortcut.Verdict, id string) (f finding.Finding, ok bool) {
 	for _, c := range Codes {
 		if c.Code == "gate/"+string(v) {
-			f = finding.Finding{Code: c.Code, Title: c.Title, Severity: c.Severity, Key: id, Commit: id, Message: map[verdict]string{
-				bypassed: "commit %.10s was made past the guard",
-				changed:  "commit %.10s is not what the guard had let pass: a later hook changed the index",
-				notRun:   "Git ran no check for %.10s",
+			f = finding.Finding{Code: c.Code, Title: c.Title, Severity: c.Severity, Key: id, Commit: id, Message: map[shortcut.Verdict]string{
+				shortcut.Bypassed: "commit %.10s was made past the guard",
+				shortcut.Changed:  "commit %.10s is not what the guard had let pass: a later hook changed the index",
+				shortcut.NotRun:   "Git ran no check for %.10s",
 			}[v]}
 			f.Message = fmt.Sprintf(f.Message, id)
 			return f, true
@@ -41,12 +42,13 @@ func judgeHead(r *run) error {
 	if r.repo.Bare() || r.skipped() {
 		return nil
 	}
-	head, err := r.headCommit()
+	look := r.look()
+	head, err := look.Head()
 	if err != nil || head.ID == "" {
 		return err
 	}
-	c := openReceipts(r)
-	if checked(c.data, head.Tree, first(head.Parents)) {
+	c, parent := look.Receipts, shortcut.Parent(head)
+	if c.Checked(head.Tree, parent) {
 		return nil
 	}
 	log, err := r.repo.HeadLog(r.ctx, 2)
@@ -58,29 +60,29 @@ func judgeHead(r *run) error {
 		subject = log[0].Subject
 	}
 	// An amended commit was checked on the commit that it replaces.
-	if strings.HasPrefix(subject, "commit (amend)") && len(log) > 1 && checked(c.data, head.Tree, log[1].ID) {
+	if strings.HasPrefix(subject, "commit (amend)") && len(log) > 1 && c.Checked(head.Tree, log[1].ID) {
 		return nil
 	}
-	cause := r.cause(c, head, subject)
-	vouched, known := c.clean(head.Tree)
+	cause := r.cause(c, parent, subject)
+	vouched, known := c.Clean(head.Tree)
 	var report finding.Report
 	if !known {
 		if report, vouched, known, err = r.judgeCommit(c, head); err != nil {
 			return err
 		}
 	}
-	if gate, ok := gateFinding(cause, head.ID); ok && (cause != changed || len(report.Findings) > 0) {
+	if gate, ok := gateFinding(cause, head.ID); ok && (cause != shortcut.Changed || len(report.Findings) > 0) {
 		report.Findings = append([]finding.Finding{gate}, report.Findings...)
 	}
-	outcome := receipt{Head: first(head.Parents), Tree: head.Tree, Watched: vouched.Watched, Key: c.key(), Verdict: cause}
-	vouched.Head = first(head.Parents)
+	outcome := shortcut.Receipt{Head: parent, Tree: head.Tree, Watched: vouched.Watched, Key: c.Key(), Verdict: cause}
+	vouched.Head = parent
 	switch {
 	case cause != "" && known:
-		c.add(outcome, vouched)
+		c.Add(outcome, vouched)
 	case cause != "":
-		c.add(outcome)
+		c.Add(outcome)
 	case known:
-		c.add(vouched)
+		c.Add(vouched)
 	}
 	r.verdict = verdictText(report)
 	if report.Exit() != finding.ExitOK {
@@ -92,27 +94,21 @@ func judgeHead(r *run) error {
 
 // cause says why no receipt vouches for HEAD. Where the guard is not in use it is nobody's
 // fault, and none is named; a switch of branches makes no commit.
-func (r *run) cause(c *receipts, head repo.CommitInfo, subject string) verdict {
-	if r.Event == "post-checkout" || !guarded(c.data) {
-		return ""
-	}
+func (r *run) cause(c *shortcut.Receipts, parent, subject string) shortcut.Verdict {
 	switch {
+	case r.Event == "post-checkout" || !c.Guarded():
+		return ""
 	case !strings.HasPrefix(subject, "commit"):
-		return notRun
-	case passedOn(c.data, first(head.Parents)):
-		return changed
+		return shortcut.NotRun
+	case c.PassedOn(parent):
+		return shortcut.Changed
 	}
-	return bypassed
-}
-
-// guarded reports whether guard events run in this clone: they have left receipts.
-func guarded(data []byte) bool {
-	return strings.Contains(string(data), `"event":"pre-commit"`) || strings.Contains(string(data), `"event":"pre-merge-commit"`)
+	return shortcut.Bypassed
 }
 
 // judgeCommit runs all checks on a commit. With nothing to object to it also gives the
 // receipt by which the next commit takes the shortcut.
-func (r *run) judgeCommit(c *receipts, head repo.CommitInfo) (report finding.Report, x receipt, ok bool, err error) {
+func (r *run) judgeCommit(c *shortcut.Receipts, head repo.CommitInfo) (report finding.Report, x shortcut.Receipt, ok bool, err error) {
 	t, err := lint.OfCommit(r.repo, head)
 	if err != nil {
 		return report, x, false, err
@@ -122,18 +118,18 @@ func (r *run) judgeCommit(c *receipts, head repo.CommitInfo) (report finding.Rep
 	if err != nil {
 		return report, x, false, err
 	}
-	c.looksAt(lint.Watch(t.Config))
+	c.LooksAt(lint.Watch(t.Config))
 	if report.Exit() != finding.ExitOK || depends || !samePolicy(t) {
 		return report, x, false, nil
 	}
-	entries, err := t.New.Below(c.watch)
+	entries, err := t.New.Below(c.Watch)
 	if err != nil {
 		return report, x, false, err
 	}
-	if len(onlyOnDisk(r.repo, c.watch, has(entries))) > 0 {
+	if len(c.OnlyOnDisk(shortcut.Has(entries))) > 0 {
 		return report, x, false, nil
 	}
-	return report, receipt{Tree: head.Tree, Watched: watched(r.repo, entries, c.watch), Key: c.key(), Verdict: clean}, true, nil
+	return report, shortcut.Receipt{Tree: head.Tree, Watched: c.Watched(entries), Key: c.Key(), Verdict: shortcut.Clean}, true, nil
 }
 
 // samePolicy reports whether a commit leaves configuration, signers and baseline as they
@@ -162,11 +158,4 @@ func verdictText(report finding.Report) string {
 		return fmt.Sprintf("failed (%d errors, %d not checked)", n, unchecked)
 	}
 	return fmt.Sprintf("failed (%d errors)", n)
-}
-
-func first(parents []string) string {
-	if len(parents) == 0 {
-		return ""
-	}
-	return parents[0]
 }

@@ -6,8 +6,8 @@ import (
 
 	"assent/config"
 	"assent/finding"
+	"assent/hooks/shortcut"
 	"assent/lint"
-	"assent/repo"
 	"assent/store"
 )
 
@@ -17,125 +17,68 @@ func judgeStaged(r *run) error {
 	if err := store.Pending(Private(r.repo)); err != nil {
 		return err
 	}
-	j := &judging{run: r, cache: openReceipts(r)}
-	head := make(chan error, 1)
-	go func() { // Git starts while the index is read
-		_, err := r.headCommit()
-		head <- err
-	}()
-	j.scan, j.scanned = r.repo.ScanIndex(j.cache.watch)
-	if err := <-head; err != nil {
+	look := r.look()
+	if _, err := look.Head(); err != nil {
 		return err
 	}
-	if done, err := j.shortcut(); done || err != nil {
-		return err
+	if r.Begun == nil && look.Staged(r.ctx) {
+		return nil
 	}
-	return j.full()
-}
-
-// judging is one look at what will be committed.
-type judging struct {
-	*run
-	cache   *receipts
-	scan    repo.IndexScan
-	scanned error // why the scan does not count
-}
-
-// shortcut is taken when HEAD's tree was judged clean today by this build, and what is
-// watched is the same in HEAD and index. Then the commit is as clean as HEAD: that is
-// written down, and nothing said. A merge has a second parent and is always judged.
-func (j *judging) shortcut() (bool, error) {
-	if j.repo.Merging || len(j.repo.MergeHeads()) > 0 || j.head.ID == "" {
-		return false, nil
+	watch := look.Receipts.Watch
+	if watch == nil {
+		watch = lint.Watch(config.Default())
 	}
-	x, ok := j.cache.clean(j.head.Tree)
-	if !ok || j.scan.Folded {
-		return false, nil
-	}
-	var changes []repo.Change
-	if j.scanned != nil || j.scan.Tree == "" {
-		var err error
-		if changes, err = j.repo.DiffIndex(j.ctx, j.head.ID); err != nil {
-			return false, err
-		}
-	}
-	same := false
-	if j.scanned == nil {
-		same = watched(j.repo, j.scan.Entries, j.cache.watch) == x.Watched
-	} else { // only Git reads this index
-		same = !anyWatched(changes, j.cache.watch) &&
-			len(onlyOnDisk(j.repo, j.cache.watch, func(p string) bool { return j.repo.HasObject("HEAD:" + p) })) == 0
-	}
-	if !same {
-		return false, nil
-	}
-	tree, err := j.tree(changes)
-	if err != nil {
-		return false, nil
-	}
-	j.cache.add(receipt{Head: j.head.ID, Tree: tree, Watched: x.Watched, Key: x.Key, Verdict: clean})
-	return true, nil
-}
-
-// tree is the one that the commit will have: the root that Git has just noted in the index,
-// or, where it noted none (commit -- path, intent to add), HEAD's with the changes to HEAD.
-func (j *judging) tree(changes []repo.Change) (string, error) {
-	if j.scanned == nil && j.scan.Tree != "" {
-		return j.scan.Tree, nil
-	}
-	return j.repo.TreeWith(j.head.Tree, changes)
-}
-
-// full reads the watched part of the index and runs all checks on it.
-func (j *judging) full() error {
-	staged, err := j.repo.Staged(j.ctx, j.cache.watch...)
+	staged, err := r.repo.Staged(r.ctx, watch...)
 	if err != nil {
 		return err
 	}
-	target, err := lint.StagedFrom(j.ctx, j.repo, staged)
+	target, err := lint.StagedFrom(r.ctx, r.repo, staged)
 	if err != nil {
 		return err
 	}
 	var depends atomic.Bool // on what no receipt names
 	depends.Store(target.Local != nil)
-	report, err := target.Run(j.ctx, checks(target, j.repo, j.today(), false, func() { depends.Store(true) }))
+	report, err := target.Run(r.ctx, checks(target, r.repo, r.today(), false, func() { depends.Store(true) }))
 	if err != nil {
 		return err
 	}
-	remember(j.repo, target)
-	j.code = report.Exit()
-	if j.code != finding.ExitOK {
+	remember(r.repo, target)
+	r.code = report.Exit()
+	if r.code != finding.ExitOK {
 		report.LastHint = Action(report.Findings)
 	}
-	j.witness(target, depends.Load())
-	j.print(report)
+	r.witness(target, depends.Load())
+	r.print(report)
 	return nil
 }
 
 // witness writes down what was judged. Clean is only what the watched paths decided, and
 // what the next commit will be judged by in the same way: signers and policy that count
 // are those of HEAD, and a base that stands on disk alone is in no commit.
-func (j *judging) witness(t *lint.Target, depends bool) {
-	j.cache.looksAt(lint.Watch(t.Config))
+func (r *run) witness(t *lint.Target, depends bool) {
+	look := r.look()
+	head, _ := look.Head()
+	look.Receipts.LooksAt(lint.Watch(t.Config))
 	changes := t.Staged.Changes
-	if len(t.Staged.Parents) > 1 && (j.scanned != nil || j.scan.Tree == "") { // those of a merge are fewer
+	if len(t.Staged.Parents) > 1 { // of a merge these are those to all parents
 		var err error
-		if changes, err = j.repo.DiffIndex(j.ctx, j.head.ID); err != nil {
+		if changes, err = r.repo.DiffIndex(r.ctx, head.ID); err != nil {
 			return
 		}
 	}
-	tree, err := j.tree(changes)
+	tree, err := look.Tree(changes)
 	if err != nil {
 		return // no receipt costs a remark after the commit, no more
 	}
-	x := receipt{Head: j.head.ID, Tree: tree, Watched: watched(j.repo, t.Staged.Entries, j.cache.watch), Key: j.cache.key(), Verdict: clean}
+	c := look.Receipts
+	x := shortcut.Receipt{Head: head.ID, Tree: tree, Watched: c.Watched(t.Staged.Entries), Key: c.Key(), Verdict: shortcut.Clean}
 	switch {
-	case j.code != finding.ExitOK:
-		x.Verdict = blocked
-	case depends, anyWatched(t.Staged.Changes, policy(t.Config)), len(onlyOnDisk(j.repo, j.cache.watch, has(t.Staged.Entries))) > 0:
-		x.Verdict = passed
+	case r.code != finding.ExitOK:
+		x.Verdict = shortcut.Blocked
+	case depends, shortcut.AnyBelow(t.Staged.Changes, policy(t.Config)), len(c.OnlyOnDisk(shortcut.Has(t.Staged.Entries))) > 0:
+		x.Verdict = shortcut.Passed
 	}
-	j.cache.add(x)
+	c.Add(x)
 }
 
 // policy are the watched paths that are no bases: configuration, signers, baseline.

@@ -14,6 +14,7 @@ import (
 	"assent/approval"
 	"assent/config"
 	"assent/finding"
+	"assent/hooks/shortcut"
 	"assent/lint"
 	"assent/repo"
 	"assent/skmb"
@@ -28,8 +29,9 @@ type Call struct {
 	Stderr io.Writer
 	Color  bool
 	Now    func() time.Time
-	Build  string // names the program's build, for cached verdicts
-	Tool   string // name and version, for manifests
+	Build  string         // names the program's build, for cached verdicts
+	Tool   string         // name and version, for manifests
+	Begun  *shortcut.Look // what was seen before, if the shortcut was tried already
 }
 
 // run is what the steps of one event share.
@@ -40,8 +42,8 @@ type run struct {
 	repo  *repo.Repo
 	code  int // exit code, in events that may stop Git
 
-	head    repo.CommitInfo // of headCommit
-	verdict string          // on HEAD, if it was judged just now
+	looked  *shortcut.Look
+	verdict string // on HEAD, if it was judged just now
 }
 
 // Run runs the steps of an event and returns the exit code for Git. In an event that may
@@ -107,6 +109,9 @@ func (r *run) steps() (err error) {
 // open takes the stage as Git has set it for a hook. Called by a person, in a directory
 // below the top or with -C, it asks Git where things are.
 func (r *run) open() (*repo.Repo, error) {
+	if r.Begun != nil {
+		return r.Begun.Repo, nil
+	}
 	if r.Dir == "" {
 		if found, err := repo.OpenHook(r.Env); err == nil {
 			return found, nil
@@ -120,15 +125,14 @@ func (r *run) print(report finding.Report) {
 	_ = finding.WriteText(r.Stderr, report) // a reader that went away changes no verdict
 }
 
-// headCommit reads HEAD once; it is zero before the first commit.
-func (r *run) headCommit() (repo.CommitInfo, error) {
-	if r.head.ID == "" {
-		var err error
-		if r.head, err = r.repo.HeadCommit(); err != nil && !errors.Is(err, repo.ErrNoBranch) {
-			return r.head, err
+// look is the first look at the repository, taken once.
+func (r *run) look() *shortcut.Look {
+	if r.looked == nil {
+		if r.looked = r.Begun; r.looked == nil {
+			r.looked = shortcut.Begin(r.repo, r.Event, r.Now(), r.Build)
 		}
 	}
-	return r.head, nil
+	return r.looked
 }
 
 func (r *run) today() string { return r.Now().UTC().Format(time.DateOnly) }

@@ -41,7 +41,7 @@ func (t *Target) localOnly(ctx context.Context) error {
 		if _, err := t.New.Stat(path.Join(root, "SKMB.md")); err == nil {
 			continue
 		}
-		for _, top := range []string{t.repo.Root, MainWorktree(t.repo)} {
+		for _, top := range []string{t.repo.Root, t.repo.MainWorktree()} {
 			index := path.Join(root, "SKMB.md")
 			if top == "" {
 				continue
@@ -68,14 +68,6 @@ func (t *Target) localOnly(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// MainWorktree is the top of the main worktree, "" if this is it or there is none.
-func MainWorktree(r *repo.Repo) string {
-	if r.GitDir == r.CommonDir || filepath.Base(r.CommonDir) != ".git" {
-		return ""
-	}
-	return filepath.Dir(r.CommonDir)
 }
 
 func (t *Target) filesRead() int {

@@ -83,7 +83,7 @@ func (s *sandbox) populate() {
 	s.write("a.txt", "a\n")
 	s.write("docs/x", strings.Repeat("x", 10))
 	s.write("long/"+strings.Repeat("d/", 100)+strings.Repeat("n", 200), "deep\n")
-	for i := range 300 {
+	for i := range 60 {
 		s.write(fmt.Sprintf("many/%d/file-%04d.txt", i%7, i), fmt.Sprint(i))
 	}
 	if err := os.Symlink("a.txt", filepath.Join(s.dir, "link")); err != nil {

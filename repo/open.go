@@ -147,6 +147,14 @@ func (r *Repo) dir() string {
 	return r.GitDir
 }
 
+// MainWorktree is the top of the main worktree, "" if this is it or there is none.
+func (r *Repo) MainWorktree() string {
+	if r.GitDir == r.CommonDir || filepath.Base(r.CommonDir) != ".git" {
+		return ""
+	}
+	return filepath.Dir(r.CommonDir)
+}
+
 // Caller returns the environment that Open was given, for programs of the user.
 func (r *Repo) Caller() []string { return r.caller }
 

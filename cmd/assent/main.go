@@ -5,7 +5,8 @@ package main
 import (
 	"os"
 
+	"assent/cmd/assent/early"
 	"assent/internal/commands"
 )
 
-func main() { os.Exit(commands.Main(commands.Assent)) }
+func main() { os.Exit(commands.Main(commands.Assent, early.Look)) }

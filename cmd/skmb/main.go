@@ -7,4 +7,4 @@ import (
 	"assent/internal/commands"
 )
 
-func main() { os.Exit(commands.Main(commands.Skmb)) }
+func main() { os.Exit(commands.Main(commands.Skmb, nil)) }

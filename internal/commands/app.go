@@ -19,6 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"assent/finding"
+	"assent/hooks/shortcut"
 	"assent/repo"
 	"assent/store"
 )
@@ -35,12 +36,13 @@ type Process struct {
 	started bool // a command of ours began
 }
 
-// Main runs a program with the real world and returns its exit code.
-func Main(program func(*Process) *cli.App) int {
+// Main runs a program with the real world and returns its exit code. begun is what a hook saw
+// before the program was whole, nil if there is nothing.
+func Main(program func(*Process) *cli.App, begun *shortcut.Look) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that went away is a failed write, not a death
-	p := &Process{Argv: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: now}
+	p := &Process{Argv: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: shortcut.Now}
 	if len(p.Argv) > 1 && p.Argv[0] == "hook" && !strings.HasPrefix(p.Argv[1], "-") {
-		return RunHook(p, "", p.Argv[1], p.Argv[2:]) // every commit takes this way: no command tree is built for it
+		return RunHook(p, "", p.Argv[1], p.Argv[2:], begun) // every commit takes this way: no command tree is built for it
 	}
 	return p.Run(program(p))
 }
@@ -401,17 +403,4 @@ func Version() string {
 		return info.Main.Version
 	}
 	return "devel"
-}
-
-// build identifies the running binary for cached verdicts: another build judges anew.
-func build() string {
-	self, err := os.Executable()
-	if err != nil {
-		return Version()
-	}
-	info, err := os.Stat(self)
-	if err != nil {
-		return Version()
-	}
-	return fmt.Sprintf("%s %d %d", Version(), info.Size(), info.ModTime().UnixNano())
 }

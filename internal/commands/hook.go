@@ -5,6 +5,7 @@ import (
 
 	"assent/finding"
 	"assent/hooks"
+	"assent/hooks/shortcut"
 )
 
 func hookCommand() *cli.Command {
@@ -37,15 +38,15 @@ func hookCommand() *cli.Command {
 			if c.dir() != "." {
 				dir = c.dir()
 			}
-			return exitWith(RunHook(c.Process, dir, c.Args().First(), c.Args().Tail()))
+			return exitWith(RunHook(c.Process, dir, c.Args().First(), c.Args().Tail(), nil))
 		}),
 	}
 }
 
 // RunHook runs a hook event; it is also called directly, past the command-line library.
-func RunHook(p *Process, dir, event string, args []string) int {
+func RunHook(p *Process, dir, event string, args []string, begun *shortcut.Look) int {
 	return hooks.Run(background(), hooks.Call{
-		Event: event, Dir: dir, Args: args, Env: p.Env, Stderr: p.Stderr, Color: wantsColor(p), Now: p.Now, Build: build(), Tool: "assent " + Version(),
+		Event: event, Dir: dir, Args: args, Env: p.Env, Stderr: p.Stderr, Color: wantsColor(p), Now: p.Now, Build: shortcut.Build(), Begun: begun, Tool: "assent " + Version(),
 	})
 }
 

@@ -51,7 +51,7 @@ func goList(t *testing.T, args ...string) []pkg {
 // floor and do not see each other; lint stands beside them and is handed their checks.
 var floor = map[string]int{
 	"cmd": 9, "internal/commands": 8, "install": 7, "hooks": 6,
-	"lint": 5, "skmb": 5, "approval": 4, "config": 3, "boundary": 2, "repo": 1, "store": 1, "markdown": 0, "finding": 0,
+	"hooks/shortcut": 2, "lint": 5, "skmb": 5, "approval": 4, "config": 3, "boundary": 2, "repo": 1, "store": 1, "markdown": 0, "finding": 0,
 }
 
 // levels that rooms of one floor may look across: none.
@@ -90,9 +90,9 @@ func TestOneRoomForEach(t *testing.T) {
 		allowed []string
 	}{
 		{`"os/exec"`, []string{"repo"}},
-		{`\bos\.(Environ|Getenv|LookupEnv)\(`, []string{"internal/commands"}},
-		{`\bos\.Exit\(`, []string{"internal/commands", "cmd/assent", "cmd/skmb"}},
-		{`\btime\.Now\(`, []string{"internal/commands", "store"}},
+		{`\bos\.(Environ|Getenv|LookupEnv)\(`, []string{"internal/commands", "cmd/assent/early"}},
+		{`\bos\.Exit\(`, []string{"internal/commands", "cmd/assent", "cmd/skmb", "cmd/assent/early"}},
+		{`\btime\.Now\(`, []string{"hooks/shortcut", "store"}},
 		{`\bfmt\.Print|os\.Std(out|err)\b`, []string{"internal/commands"}},
 	}
 	seen := 0
@@ -113,6 +113,23 @@ func TestOneRoomForEach(t *testing.T) {
 	}
 	if seen < 30 {
 		t.Errorf("only %d files were looked at", seen)
+	}
+}
+
+// What answers a silent commit links nothing that takes long to initialize.
+func TestEarlyIsLight(t *testing.T) {
+	light := []string{"assent", "github.com/go-json-experiment/json", "github.com/gofrs/flock", "golang.org/x/sys"}
+	own := 0
+	for _, p := range goList(t, "-deps", "./cmd/assent/early") {
+		if p.Module == nil {
+			continue
+		}
+		if own++; !slices.Contains(light, p.Module.Path) {
+			t.Errorf("%s is linked by it", p.ImportPath)
+		}
+	}
+	if own < 4 {
+		t.Errorf("only %d packages were looked at", own)
 	}
 }
 

@@ -2,12 +2,6 @@
 
 package commands
 
-import (
-	"time"
-
-	"assent/store"
-)
-
-func now() time.Time { return time.Now() }
+import "assent/store"
 
 var fault func(store.Step) error

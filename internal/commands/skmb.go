@@ -18,7 +18,6 @@ import (
 	"assent/config"
 	"assent/finding"
 	"assent/hooks"
-	"assent/lint"
 	"assent/repo"
 	"assent/skmb"
 )
@@ -227,7 +226,7 @@ func (c *call) checkedOut(r *repo.Repo, root string) error {
 	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if main := lint.MainWorktree(r); main != "" {
+	if main := r.MainWorktree(); main != "" {
 		if _, err := os.Lstat(filepath.Join(main, filepath.FromSlash(skmb.IndexPath(root)))); err == nil {
 			if ignored, err := r.Ignored(c.ctx, skmb.IndexPath(root)); err == nil && ignored {
 				return invalid("add -C "+main, "the base at %s is ignored by Git and stands in the main worktree", root)

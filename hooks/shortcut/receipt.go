@@ -1,0 +1,291 @@
+// Package shortcut answers a hook that has nothing to do. Most commits touch nothing that is
+// watched; they must cost next to nothing. What it answers from are receipts: what earlier
+// hooks made of which tree. It imports little, so that it can run before the larger packages
+// of the program are initialized.
+package shortcut
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"assent/repo"
+)
+
+// A receipt says what an event made of a tree. The file of them is a cache and a witness,
+// not a record: losing it costs one slow commit or one remark. Each line is one append
+// under 4 KiB without a lock; the newest half is kept beyond 1 MiB.
+type Receipt struct {
+	At      string  `json:"at"` // RFC 3339, UTC
+	Event   string  `json:"event"`
+	Head    string  `json:"head"` // HEAD at that time; "" before the first commit. Of a commit that was judged: its first parent
+	Tree    string  `json:"tree"` // that the commit will have, or has
+	Watched string  `json:"watched"`
+	Key     string  `json:"key"`
+	Verdict Verdict `json:"verdict"`
+}
+
+// Verdict is what a receipt says.
+type Verdict string
+
+const (
+	Clean   Verdict = "clean"   // nothing to object to, and nothing but the watched paths decided that
+	Passed  Verdict = "passed"  // nothing to object to in this commit
+	Blocked Verdict = "blocked" // the guard said no; such a commit was not checked
+
+	// What became known of a commit without a passing receipt, once it was made.
+	Bypassed Verdict = "bypassed"
+	Changed  Verdict = "changed-after-check"
+	NotRun   Verdict = "not-run"
+)
+
+// letPass reports whether a guard event found nothing to object to. The events after a
+// commit write receipts too, which vouch for a tree but not that it was held back in time.
+func (x Receipt) letPass() bool {
+	return (x.Event == "pre-commit" || x.Event == "pre-merge-commit") && (x.Verdict == Clean || x.Verdict == Passed)
+}
+
+const maxReceipts = 1 << 20
+
+// indexName is what a watched directory holds if it is a decision base.
+const indexName = "SKMB.md"
+
+// Receipts are the file as one run of a hook sees it.
+type Receipts struct {
+	Watch []string // what the newest judging looked at, in this worktree; nil: nothing was judged yet
+	repo  *repo.Repo
+	event string
+	now   time.Time
+	build string
+	data  []byte
+}
+
+func receiptsFile(r *repo.Repo) string {
+	return filepath.Join(r.CommonDir, "assent", "cache", "receipts")
+}
+
+// watchFile holds the watch list, a path a line. It is a cache of this worktree; the key of
+// each receipt names the list that it was made with.
+func watchFile(r *repo.Repo) string {
+	return filepath.Join(r.GitDir, "assent", "cache", "watch")
+}
+
+// Open reads the receipts of a clone, for an event that happens now. build names the program:
+// another build may judge differently.
+func Open(r *repo.Repo, event string, now time.Time, build string) *Receipts {
+	c := &Receipts{repo: r, event: event, now: now.UTC(), build: build}
+	if data, err := os.ReadFile(receiptsFile(r)); err == nil && len(data) <= 2*maxReceipts {
+		c.data = data
+	}
+	if b, err := os.ReadFile(watchFile(r)); err == nil && len(b) > 0 {
+		c.Watch = strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+	}
+	return c
+}
+
+// about yields the receipts of a tree, the newest first. Lines that are no receipts do not
+// count.
+func (c *Receipts) about(tree string) iter.Seq[Receipt] {
+	data := c.data
+	needle := []byte(`"tree":"` + tree + `"`)
+	return func(yield func(Receipt) bool) {
+		for rest := data; tree != ""; {
+			at := bytes.LastIndex(rest, needle)
+			if at < 0 {
+				return
+			}
+			start := bytes.LastIndexByte(rest[:at], '\n') + 1
+			line, _, _ := bytes.Cut(data[start:], []byte("\n"))
+			var x Receipt
+			if json.Unmarshal(line, &x) == nil && x.Tree == tree && !yield(x) {
+				return
+			}
+			rest = rest[:start]
+		}
+	}
+}
+
+// Clean returns the receipt that shows a tree to be clean for this build, today, with this
+// watch list.
+func (c *Receipts) Clean(tree string) (Receipt, bool) {
+	key := c.Key()
+	for x := range c.about(tree) {
+		if x.Verdict == Clean && x.Key == key {
+			return x, true
+		}
+	}
+	return Receipt{}, false
+}
+
+// Checked reports whether a guard event let a commit pass: the same tree on the same HEAD.
+func (c *Receipts) Checked(tree, head string) bool {
+	for x := range c.about(tree) {
+		if x.letPass() && x.Head == head {
+			return true
+		}
+	}
+	return false
+}
+
+// Guarded reports whether guard events run in this clone: they have left receipts.
+func (c *Receipts) Guarded() bool {
+	return bytes.Contains(c.data, []byte(`"event":"pre-commit"`)) || bytes.Contains(c.data, []byte(`"event":"pre-merge-commit"`))
+}
+
+// Outcome is what became known of a commit that no guard event let pass; "" if nothing did.
+func (c *Receipts) Outcome(tree, parent string) Verdict {
+	for x := range c.about(tree) {
+		switch x.Verdict {
+		case Bypassed, Changed, NotRun:
+			if x.Head == parent {
+				return x.Verdict
+			}
+		}
+	}
+	return ""
+}
+
+// PassedOn reports whether a guard event let some tree pass on a HEAD.
+func (c *Receipts) PassedOn(head string) bool {
+	needle := []byte(`"head":"` + head + `"`)
+	for line := range bytes.Lines(c.data) {
+		var x Receipt
+		if bytes.Contains(line, needle) && json.Unmarshal(line, &x) == nil {
+			if x.letPass() && x.Head == head {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Key changes with everything besides the watched content that can change a verdict.
+func (c *Receipts) Key() string {
+	return sum(func(h hash.Hash) {
+		fmt.Fprintf(h, "%s\x00%s\x00%s", c.build, c.now.Format(time.DateOnly), strings.Join(c.Watch, "\x00"))
+	})
+}
+
+func sum(write func(hash.Hash)) string {
+	h := sha256.New()
+	write(h)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Watched names the content of the watched entries, and which bases stand on disk without
+// being in the index.
+func (c *Receipts) Watched(entries []repo.Entry) string {
+	return sum(func(h hash.Hash) {
+		for _, e := range entries {
+			fmt.Fprintf(h, "%o %s %d %s\x00", e.Mode, e.ID, e.Stage, e.Path)
+		}
+		for _, root := range c.OnlyOnDisk(Has(entries)) {
+			fmt.Fprintf(h, "disk %s\x00", root)
+		}
+	})
+}
+
+// Has reports of a path whether it is among entries.
+func Has(entries []repo.Entry) func(string) bool {
+	return func(path string) bool {
+		return slices.ContainsFunc(entries, func(e repo.Entry) bool { return e.Path == path })
+	}
+}
+
+// OnlyOnDisk are the bases that stand on disk, here or in the main worktree, and not in the
+// index. What becomes of them is in no commit.
+func (c *Receipts) OnlyOnDisk(tracked func(path string) bool) []string {
+	var out []string
+	for _, root := range c.Watch {
+		index := path.Join(root, indexName)
+		for _, top := range []string{c.repo.Root, c.repo.MainWorktree()} {
+			if top == "" {
+				continue
+			}
+			if _, err := os.Lstat(filepath.Join(top, filepath.FromSlash(index))); err == nil {
+				if !tracked(index) {
+					out = append(out, root)
+				}
+				break
+			}
+		}
+	}
+	return out
+}
+
+// below reports whether a path is root or under it, in any letter case.
+func below(path, root string) bool {
+	return len(path) >= len(root) && strings.EqualFold(path[:len(root)], root) && (len(path) == len(root) || path[len(root)] == '/')
+}
+
+// AnyBelow reports whether a change is at or below one of some paths, in any letter case.
+func AnyBelow(changes []repo.Change, watch []string) bool {
+	return slices.ContainsFunc(changes, func(ch repo.Change) bool {
+		return slices.ContainsFunc(watch, func(root string) bool { return below(ch.Path, root) })
+	})
+}
+
+// Add appends receipts. Failing to is no failure.
+func (c *Receipts) Add(all ...Receipt) {
+	var lines []byte
+	for _, x := range all {
+		x.At, x.Event = c.now.Format(time.RFC3339), c.event
+		if line, err := json.Marshal(x); err == nil && len(line) < 2<<10 {
+			lines = append(append(lines, line...), '\n')
+		}
+	}
+	file := receiptsFile(c.repo)
+	if len(lines) == 0 || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
+		return
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	_, _ = f.Write(lines)
+	if info, err := f.Stat(); err == nil && info.Size() > maxReceipts {
+		halve(file)
+	}
+}
+
+// LooksAt makes a watch list the one of this worktree.
+func (c *Receipts) LooksAt(watch []string) {
+	if slices.Equal(watch, c.Watch) {
+		return
+	}
+	c.Watch = watch
+	file := watchFile(c.repo)
+	if os.MkdirAll(filepath.Dir(file), 0o700) == nil {
+		replaceFile(file, []byte(strings.Join(watch, "\n")+"\n"))
+	}
+}
+
+func replaceFile(name string, data []byte) {
+	tmp := fmt.Sprintf("%s.%d", name, os.Getpid())
+	if os.WriteFile(tmp, data, 0o600) == nil {
+		_ = os.Rename(tmp, name)
+	}
+}
+
+// halve keeps the newest half. Two processes doing so at once lose receipts at worst.
+func halve(file string) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return
+	}
+	if i := bytes.IndexByte(data[len(data)/2:], '\n'); i >= 0 {
+		replaceFile(file, data[len(data)/2+i+1:])
+	}
+}
