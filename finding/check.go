@@ -68,7 +68,16 @@ type Pass struct {
 	New     Tree
 	Parents []Tree
 	Changed func() ([]string, error) // paths that differ from every parent; nil: it is not known
+	Commits func() ([]Commit, error) // what is judged, oldest first; nil: no commits are
+	Commit  *Commit                  // in a check of ScopeCommit, which runs once for each
 	Report  func(Finding)
+}
+
+// Commit is what a check of ScopeCommit looks at. ID is "" for a commit that is being made.
+type Commit struct {
+	ID, Tree string
+	Parents  []string
+	Message  string
 }
 
 // Pos is a place in a file: 1-based, columns count runes. The zero Pos is no place.

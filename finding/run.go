@@ -12,8 +12,8 @@ import (
 )
 
 // Run runs the checks over one pass, at once, and collects everything. A check that
-// returns an error or panics is listed as unchecked; the others still run. pass.Report
-// is not used.
+// returns an error or panics is listed as unchecked; the others still run. A check of
+// ScopeCommit runs once for each of pass.Commits. pass.Report is not used.
 func Run(checks []Check, pass Pass) Result {
 	var (
 		mu  sync.Mutex
@@ -27,6 +27,9 @@ func Run(checks []Check, pass Pass) Result {
 				f.Code, f.Title = c.Code, c.Title
 				if f.Severity == Off {
 					f.Severity = c.Severity
+				}
+				if own.Commit != nil {
+					f.Commit = own.Commit.ID
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -55,7 +58,18 @@ func guarded(c Check, p *Pass) (err error) {
 			err = fmt.Errorf("%s panicked: %v", c.Code, r)
 		}
 	}()
-	return c.Run(p)
+	if c.Scope != ScopeCommit {
+		return c.Run(p)
+	}
+	if p.Commits == nil {
+		return nil
+	}
+	commits, err := p.Commits()
+	for i := range commits {
+		p.Commit = &commits[i]
+		err = errors.Join(err, c.Run(p))
+	}
+	return err
 }
 
 // Add joins another result to r, keeping the order.

@@ -2,7 +2,10 @@ package hooks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"assent/config"
 	"assent/finding"
@@ -34,6 +37,27 @@ func gateFinding(v shortcut.Verdict, id string) (f finding.Finding, ok bool) {
 		}
 	}
 	return f, false
+}
+
+// gateChecks repeat what became known of commits of this clone when they were made, so that a
+// push and a lint of the range say it again.
+func gateChecks(r *repo.Repo) []finding.Check {
+	receipts := sync.OnceValue(func() *shortcut.Receipts { return shortcut.Open(r, "", time.Time{}, "") })
+	out := slices.Clone(Codes)
+	for i, c := range out {
+		out[i].Run = func(p *finding.Pass) error {
+			parent := ""
+			if len(p.Commit.Parents) > 0 {
+				parent = p.Commit.Parents[0]
+			}
+			v := receipts().Outcome(p.Commit.Tree, parent)
+			if f, ok := gateFinding(v, p.Commit.ID); ok && f.Code == c.Code {
+				p.Report(f)
+			}
+			return nil
+		}
+	}
+	return out
 }
 
 // judgeHead judges HEAD unless a receipt shows that a guard event let it pass, and says why
@@ -86,7 +110,7 @@ func judgeHead(r *run) error {
 	}
 	r.verdict = verdictText(report)
 	if report.Exit() != finding.ExitOK {
-		report.LastHint = fmt.Sprintf("assent: the commit stands; the next push and CI will refuse it. %s", Action(report.Findings))
+		report.LastHint = "assent: the commit stands, but a push and CI will refuse it. " + strings.TrimPrefix(Action(report.Findings), "assent: ")
 	}
 	r.print(report)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"assent/approval"
@@ -26,6 +27,7 @@ type Call struct {
 	Dir    string // "" inside a hook: the working directory is the top of the worktree
 	Args   []string
 	Env    []string
+	Stdin  io.Reader // what Git says: the refs of a push
 	Stderr io.Writer
 	Color  bool
 	Now    func() time.Time
@@ -112,7 +114,7 @@ func (r *run) open() (*repo.Repo, error) {
 	if r.Begun != nil {
 		return r.Begun.Repo, nil
 	}
-	if r.Dir == "" {
+	if r.Dir == "" && r.event.Group != Server {
 		if found, err := repo.OpenHook(r.Env); err == nil {
 			return found, nil
 		}
@@ -143,7 +145,7 @@ func Private(r *repo.Repo) string { return filepath.Join(r.CommonDir, "assent") 
 // Checks are the checks of all domains for one target.
 // history is asked only where it may take its time: not in a hook.
 func Checks(t *lint.Target, r *repo.Repo, today string, history bool) []finding.Check {
-	return checks(t, r, today, history, nil)
+	return slices.Concat(checks(t, r, today, history, nil), gateChecks(r))
 }
 
 func checks(t *lint.Target, r *repo.Repo, today string, history bool, depends func()) []finding.Check {
@@ -173,7 +175,7 @@ func checks(t *lint.Target, r *repo.Repo, today string, history bool, depends fu
 			return true, ignored
 		}
 	}
-	return skmb.Checks(o)
+	return slices.Concat(skmb.Checks(o), skmb.CommitChecks(o))
 }
 
 // Required is the least level of a yes to a decision.

@@ -24,7 +24,17 @@ type State struct {
 	Answer  Answer      `json:"answer"` // "" after uninstalling: the question is open again
 	Dir     string      `json:"dir"`
 	MadeDir bool        `json:"made_dir"`
+	With    []string    `json:"with,omitzero"`
+	Without []string    `json:"without,omitzero"`
+	Method  Method      `json:"method,omitzero"`
 	Files   []Installed `json:"files"`
+	Keys    []SetKey    `json:"keys,omitzero"`
+}
+
+// SetKey is a key of the clone's configuration that is ours while it has our value.
+type SetKey struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Installed is one hook file of ours.
@@ -76,17 +86,33 @@ func Apply(ctx context.Context, s *store.Store, r *repo.Repo, p *Plan) error {
 	if err != nil {
 		return err
 	}
-	st := State{Version: 1, Answer: p.Answer, Dir: p.Dir, MadeDir: p.MakeDir || before.MadeDir && before.Dir == p.Dir, Files: []Installed{}}
+	st := State{Version: 1, Answer: p.Answer, Dir: p.Dir, MadeDir: p.MakeDir || before.MadeDir && before.Dir == p.Dir,
+		With: p.With, Without: p.Without, Method: p.Method, Files: []Installed{}}
+	gone := map[string]bool{} // files and keys that this plan takes out
 	for _, i := range p.Items {
+		if i.Action == Remove {
+			gone[i.Path] = true
+			continue
+		}
 		f := Installed{Event: i.Event, Path: i.Path, SHA256: store.DigestOf(i.data)}
 		if _, err := os.Lstat(i.chain); i.Action == Chain || err == nil {
 			f.Chained = i.chain
 		}
 		st.Files = append(st.Files, f)
 	}
+	for _, k := range p.Keys {
+		if gone[k.Name] = true; k.Value != "" {
+			st.Keys = append(st.Keys, SetKey{k.Name, k.Value})
+		}
+	}
 	for _, old := range before.Files { // what an earlier answer installed stays until it is uninstalled
-		if !slices.ContainsFunc(st.Files, func(f Installed) bool { return f.Path == old.Path }) {
+		if !gone[old.Path] && !slices.ContainsFunc(st.Files, func(f Installed) bool { return f.Path == old.Path }) {
 			st.Files = append(st.Files, old)
+		}
+	}
+	for _, old := range before.Keys {
+		if !gone[old.Name] {
+			st.Keys = append(st.Keys, old)
 		}
 	}
 	if err := remember(ctx, s, st); err != nil {
@@ -102,18 +128,25 @@ func Apply(ctx context.Context, s *store.Store, r *repo.Repo, p *Plan) error {
 			return err
 		}
 	}
-	if p.Driver == "" {
-		return nil
+	for _, k := range p.Keys {
+		if err := r.SetConfig(ctx, k.Name, k.Value); err != nil {
+			return err
+		}
+		if got, err := r.Config(ctx, k.Name); err != nil || got != k.Value {
+			return fmt.Errorf("the key %s does not read back as it was written (%v)", k.Name, err)
+		}
 	}
-	if err := r.SetConfig(ctx, driverName, "merge the rows of a decision index"); err != nil {
-		return err
-	}
-	return r.SetConfig(ctx, driverKey, p.Driver)
+	return nil
 }
 
 func put(i Item) error {
-	if i.Action == Same {
+	switch {
+	case i.Action == Same:
 		return nil
+	case i.Action == Remove && i.chain != "":
+		return os.Rename(i.chain, i.Path)
+	case i.Action == Remove:
+		return os.Remove(i.Path)
 	}
 	if i.Action == Chain {
 		if _, err := os.Lstat(i.chain); errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +198,7 @@ type Uninstallation struct {
 	Items []Item
 	Left  []string // files that are not ours any more, with the reason
 
-	driver bool // our merge driver is set
+	keys []string // of the clone's configuration, with our values
 }
 
 // PlanRemoval looks at what an installation left and says what uninstalling would do.
@@ -175,11 +208,9 @@ func PlanRemoval(ctx context.Context, s *store.Store, r *repo.Repo) (*Uninstalla
 		return nil, err
 	}
 	u := &Uninstallation{State: st}
-	driver, err := r.Config(ctx, driverKey)
-	if err != nil {
+	if u.keys, err = ourKeys(ctx, r); err != nil {
 		return nil, err
 	}
-	u.driver = strings.Contains(driver, " skmb merge-driver ")
 	files := st.Files
 	if len(files) == 0 { // the memory may be lost; what is plainly ours can still be found
 		if h, err := r.HooksPath(ctx); err == nil {
@@ -225,6 +256,28 @@ func PlanRemoval(ctx context.Context, s *store.Store, r *repo.Repo) (*Uninstalla
 	return u, nil
 }
 
+// ourKeys are the keys of the clone's configuration that run this program.
+func ourKeys(ctx context.Context, r *repo.Repo) ([]string, error) {
+	var out []string
+	driver, err := r.Config(ctx, driverKey)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(driver, " skmb merge-driver ") {
+		out = append(out, driverKey, driverName)
+	}
+	for _, e := range hooks.Table {
+		command, err := configuredHook(ctx, r, e)
+		if err != nil {
+			return nil, err
+		}
+		if strings.Contains(command, " hook "+e.Name+" ") {
+			out = append(out, eventKey(e), commandKey(e))
+		}
+	}
+	return out, nil
+}
+
 // Lines says what uninstalling will do.
 func (u *Uninstallation) Lines() []string {
 	var out []string
@@ -238,16 +291,16 @@ func (u *Uninstallation) Lines() []string {
 			out = append(out, "remove  "+i.Path)
 		}
 	}
-	if u.driver {
-		out = append(out, "unset   "+driverKey)
+	for _, k := range u.keys {
+		out = append(out, "unset   "+k)
 	}
 	return out
 }
 
 // Apply takes the hooks out.
 func (u *Uninstallation) Apply(ctx context.Context, s *store.Store, r *repo.Repo) error {
-	if u.driver {
-		if err := r.SetConfig(ctx, driverKey, ""); err != nil {
+	for _, k := range u.keys {
+		if err := r.SetConfig(ctx, k, ""); err != nil {
 			return err
 		}
 	}

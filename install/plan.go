@@ -30,7 +30,7 @@ const (
 
 // Question is asked once for each clone.
 const Question = `Install Git hooks in this clone? They are local: nothing is committed, hooks of others are kept.
-  1. both (recommended)  guard: blocks commits and merges that carry unresolved decisions
+  1. both (recommended)  guard: blocks commits, merges and pushes that carry unresolved decisions
                          archive: after a commit, copies the decision base to docs/isme/archive
   2. guard only          the blocking part: --hooks pre-commit
   3. none                files only
@@ -52,16 +52,53 @@ func ParseAnswer(s string) (Answer, bool) {
 	return "", false
 }
 
-func (a Answer) wants(e hooks.Event) bool {
-	switch a {
-	case Both:
-		return true
-	case Guard:
-		return e.Group == hooks.Guard
-	case Archive:
-		return e.Group == hooks.Archive
+// Method is how Git learns of the hooks.
+type Method string
+
+const (
+	Files  Method = "file"   // files in the hooks directory
+	Config Method = "config" // configured hooks, of Git 2.54 and newer
+)
+
+// Options are what is to be installed and how.
+type Options struct {
+	Answer  Answer
+	Bin     string   // program that the hooks will run, "" to leave it to PATH
+	With    []string // events, or the group message, beyond the answer
+	Without []string // events of the answer that are left out
+	Method  Method
+	Server  bool // the pre-receive hook of a bare repository
+}
+
+// Events are the events that options ask for. An unknown name is an error.
+func (o Options) Events() ([]hooks.Event, error) {
+	for _, name := range slices.Concat(o.With, o.Without) {
+		if _, ok := hooks.Find(name); !ok && name != string(hooks.Message) {
+			return nil, fmt.Errorf("there is no hook %q; see assent hook --list", name)
+		}
 	}
-	return false
+	named := func(list []string, e hooks.Event) bool {
+		return slices.Contains(list, e.Name) || e.Group == hooks.Message && slices.Contains(list, string(e.Group))
+	}
+	var out []hooks.Event
+	for _, e := range hooks.Table {
+		wanted := o.Server && e.Group == hooks.Server
+		if !o.Server && e.Group != hooks.Server {
+			switch o.Answer {
+			case Both:
+				wanted = e.Group == hooks.Guard || e.Group == hooks.Archive
+			case Guard:
+				wanted = e.Group == hooks.Guard
+			case Archive:
+				wanted = e.Group == hooks.Archive
+			}
+			wanted = (wanted || o.Answer != None && named(o.With, e)) && !named(o.Without, e)
+		}
+		if wanted {
+			out = append(out, e)
+		}
+	}
+	return out, nil
 }
 
 // Refused is an installation that is not ours to make: another owns the hooks.
@@ -91,18 +128,25 @@ type Item struct {
 
 // Plan is everything that an installation will change.
 type Plan struct {
-	Answer  Answer
+	Options
 	Dir     string // hooks directory
 	top     string // of the worktree, for shorter names
 	MakeDir bool
-	Items   []Item
+	Items   []Item   // hook files
+	Keys    []Key    // configured hooks and the merge driver
 	Notes   []string // what a person should know
-	Driver  string   // merge driver to set; "" leaves it as it is
+}
+
+// Key is one key of the clone's own configuration.
+type Key struct {
+	Name  string
+	Value string // "" takes the key out
+	About string
 }
 
 // Changes reports whether carrying out the plan would change anything.
 func (p *Plan) Changes() bool {
-	return p.Driver != "" || slices.ContainsFunc(p.Items, func(i Item) bool { return i.Action != Same })
+	return len(p.Keys) > 0 || slices.ContainsFunc(p.Items, func(i Item) bool { return i.Action != Same })
 }
 
 // Lines says what the plan will do, a line a file.
@@ -115,8 +159,12 @@ func (p *Plan) Lines() []string {
 		}
 		out = append(out, line)
 	}
-	if p.Driver != "" {
-		out = append(out, "set     "+driverKey+" (merges the rows of SKMB.md)")
+	for _, k := range p.Keys {
+		verb := "set    "
+		if k.Value == "" {
+			verb = "unset  "
+		}
+		out = append(out, strings.TrimSpace(verb+" "+k.Name+"  "+k.About))
 	}
 	return out
 }
@@ -137,64 +185,94 @@ func below(top, path string) string {
 	return path
 }
 
-// Make looks at the clone and says what installing would do. bin is the program that the
-// hooks will run, "" to leave it to PATH.
-func Make(ctx context.Context, r *repo.Repo, answer Answer, bin string) (*Plan, error) {
-	p := &Plan{Answer: answer, top: r.Root}
-	if r.Bare() {
-		return nil, &Refused{"a bare repository runs none of these hooks", "install in a clone with a worktree"}
+// Make looks at the clone and says what installing would do.
+func Make(ctx context.Context, r *repo.Repo, o Options) (*Plan, error) {
+	p := &Plan{Options: o, top: r.Root}
+	events, err := o.Events()
+	if err != nil {
+		return nil, err
+	}
+	if r.Bare() != o.Server {
+		if o.Server {
+			return nil, &Refused{"--server is for a bare repository that others push to", "install here without it"}
+		}
+		return nil, &Refused{"a bare repository runs none of these hooks", "assent install --server, which judges what is pushed to it; or install in a clone with a worktree"}
 	}
 	h, err := r.HooksPath(ctx)
 	if err != nil {
 		return nil, err
 	}
 	p.Dir = h.Dir
-	if err := owned(ctx, r, h); err != nil && answer != None {
+	for _, e := range hooks.Table {
+		if slices.ContainsFunc(events, func(w hooks.Event) bool { return w.Name == e.Name }) {
+			continue
+		}
+		if data, err := os.ReadFile(filepath.Join(p.Dir, e.Name)); err == nil && isOurs(data) {
+			return nil, &Refused{fmt.Sprintf("the %s hook is installed already, and what is asked for leaves it out", e.Name), "assent uninstall, then install again"}
+		}
+	}
+	if o.Answer == None && !o.Server {
+		return p, nil
+	}
+	if o.Method == Config {
+		if err := p.configured(ctx, r, h, events); err != nil {
+			return nil, err
+		}
+	} else if err := p.files(ctx, r, h, events); err != nil {
 		return nil, err
+	}
+	if o.Server {
+		return p, nil
+	}
+	return p, p.driver(ctx, r)
+}
+
+// files plans hook files in the directory where Git looks for them.
+func (p *Plan) files(ctx context.Context, r *repo.Repo, h repo.HooksPath, events []hooks.Event) error {
+	if err := owned(ctx, r, h); err != nil {
+		return err
 	}
 	if info, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
-		p.MakeDir = answer != None
+		p.MakeDir = true
 	} else if err != nil {
-		return nil, err
+		return err
 	} else if !info.IsDir() {
-		return nil, &Refused{fmt.Sprintf("the hooks directory %s is no directory", p.Dir), "correct core.hooksPath"}
+		return &Refused{fmt.Sprintf("the hooks directory %s is no directory", p.Dir), "correct core.hooksPath"}
 	}
-	if h.Set && !filepath.IsAbs(h.Value) && !strings.HasPrefix(h.Value, "~") {
+	if h.Set && !filepath.IsAbs(h.Value) && !strings.HasPrefix(h.Value, "~") && !r.Bare() {
 		fix := "git config --local core.hooksPath " + quoteIfNeeded(h.Dir)
 		if others, _ := os.ReadDir(filepath.Join(r.CommonDir, "worktrees")); len(others) > 0 {
-			return nil, &Refused{fmt.Sprintf("core.hooksPath is %q, which each linked worktree looks for in itself: they would not be guarded", h.Value), fix}
+			return &Refused{fmt.Sprintf("core.hooksPath is %q, which each linked worktree looks for in itself: they would not be guarded", h.Value), fix}
 		}
 		p.Notes = append(p.Notes, fmt.Sprintf("core.hooksPath is %q: a linked worktree looks for it in itself and is not guarded; better: %s", h.Value, fix))
 	}
-	for _, e := range hooks.Table {
-		if !answer.wants(e) {
-			data, err := os.ReadFile(filepath.Join(p.Dir, e.Name))
-			if err == nil && isOurs(data) {
-				return nil, &Refused{fmt.Sprintf("the %s hook is installed already, and the answer %s leaves it out", e.Name, answer), "assent uninstall, then assent install --hooks " + string(answer)}
-			}
-			continue
-		}
-		item, err := planFile(p.Dir, e, shim(e, bin))
+	for _, e := range events {
+		item, err := planFile(p.Dir, e, shim(e, p.Bin))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		p.Items = append(p.Items, item)
-	}
-	if answer != None {
-		// Where the program is gone Git's own text merge does it: never less than without a driver.
-		want := "if command -v assent >/dev/null 2>&1; then assent skmb merge-driver %O %A %B; else git merge-file -L ours -L base -L theirs %A %O %B; fi"
-		if bin != "" {
-			want = fmt.Sprintf("if test -x %[1]s; then %[1]s skmb merge-driver %%O %%A %%B; el%[2]s", quote(bin), want)
-		}
-		have, err := r.Config(ctx, driverKey)
-		if err != nil {
-			return nil, err
-		}
-		if have != want {
-			p.Driver = want
+		if old, err := configuredHook(ctx, r, e); err != nil {
+			return err
+		} else if old != "" { // never both methods for one event
+			p.Keys = append(p.Keys, Key{commandKey(e), "", "the file takes its place"}, Key{eventKey(e), "", ""})
 		}
 	}
-	return p, nil
+	return nil
+}
+
+// driver plans the merge driver that .gitattributes of a base names (gitattributes(5)).
+// Where the program is gone Git's own text merge does it: never less than without a driver.
+func (p *Plan) driver(ctx context.Context, r *repo.Repo) error {
+	want := "if command -v assent >/dev/null 2>&1; then assent skmb merge-driver %O %A %B; else git merge-file -L ours -L base -L theirs %A %O %B; fi"
+	if p.Bin != "" {
+		want = fmt.Sprintf("if test -x %[1]s; then %[1]s skmb merge-driver %%O %%A %%B; el%[2]s", quote(p.Bin), want)
+	}
+	have, err := r.Config(ctx, driverKey)
+	if err == nil && have != want {
+		p.Keys = append(p.Keys, Key{driverKey, want, "(merges the rows of SKMB.md)"}, Key{driverName, "merge the rows of a decision index", ""})
+	}
+	return err
 }
 
 // The merge driver that .gitattributes of a base names (gitattributes(5)).
@@ -238,75 +316,4 @@ func planFile(dir string, e hooks.Event, want []byte) (Item, error) {
 	}
 	item.Action = Chain
 	return item, nil
-}
-
-// owned refuses where the hooks belong to somebody else (first matching row).
-func owned(ctx context.Context, r *repo.Repo, h repo.HooksPath) error {
-	if h.Set && (h.Value == "" || h.Value == os.DevNull || h.Value == "/dev/null") {
-		return &Refused{fmt.Sprintf("core.hooksPath is %q (%s, %s): Git runs no hooks here", h.Value, h.Scope, h.Origin), "unset it, then install again"}
-	}
-	if m := manager(r, h.Dir); m != "" {
-		return &Refused{fmt.Sprintf("%s manages the hooks here (%s); nothing was written", m, h.Dir), "add `assent hook pre-commit` to its configuration"}
-	}
-	if h.Scope == "command" {
-		return &Refused{fmt.Sprintf("core.hooksPath is set by the command line or the environment (%q)", h.Value), "take it out of there, then install again"}
-	}
-	switch h.Scope {
-	case "global", "system":
-		return &Refused{fmt.Sprintf("core.hooksPath is set for all your repositories (%s, %s); that directory is not written to", h.Scope, h.Origin),
-			"give this clone its own, which turns the other hooks off here: git config --local core.hooksPath " + quoteIfNeeded(filepath.Join(r.CommonDir, "hooks"))}
-	}
-	resolved, err := filepath.EvalSymlinks(h.Dir)
-	if err != nil {
-		resolved = h.Dir
-	}
-	tracked, err := r.Tracked(ctx, resolved)
-	if err != nil {
-		return err
-	}
-	if tracked {
-		return &Refused{fmt.Sprintf("the hooks directory %s is tracked by Git, so its files are the project's", h.Dir),
-			"add the line `assent hook pre-commit \"$@\" || exit $?` to its pre-commit"}
-	}
-	return nil
-}
-
-// managers are recognised by the hooks directory, by a file at the top, or by text in a
-// hook file.
-var managers = []struct {
-	name  string
-	dirs  []string // endings of the hooks directory
-	files []string // at the top of the worktree
-	text  string   // in a hook file
-}{
-	{"husky", []string{".husky/_", ".husky"}, nil, ""},
-	{"lefthook", nil, []string{"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", ".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".lefthook.json"}, "LEFTHOOK"},
-	{"pre-commit", nil, []string{".pre-commit-config.yaml"}, "generated by pre-commit"},
-	{"prek", nil, []string{"prek.toml"}, "generated by prek"},
-	{"overcommit", nil, []string{".overcommit.yml"}, "OVERCOMMIT"},
-}
-
-func manager(r *repo.Repo, dir string) string {
-	slashed := filepath.ToSlash(dir)
-	for _, m := range managers {
-		for _, d := range m.dirs {
-			if strings.HasSuffix(slashed, "/"+d) {
-				return m.name
-			}
-		}
-		for _, f := range m.files {
-			if _, err := os.Stat(filepath.Join(r.Root, f)); err == nil {
-				return m.name
-			}
-		}
-		if m.text == "" {
-			continue
-		}
-		for _, e := range hooks.Table {
-			if data, err := os.ReadFile(filepath.Join(dir, e.Name)); err == nil && bytes.Contains(data, []byte(m.text)) {
-				return m.name
-			}
-		}
-	}
-	return ""
 }

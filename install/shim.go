@@ -23,18 +23,23 @@ func shim(e hooks.Event, bin string) []byte {
 	chain := e.Name + ".pre-assent"
 	fmt.Fprintf(&b, "#!/bin/sh\n%s%s\n", shimMark, e.Name)
 	fmt.Fprintf(&b, "chained=${0%%/*}/%s\n", chain)
+	feed := ""
+	if e.Stdin() { // read once, for both; the dot keeps the last newline
+		b.WriteString("lines=$(cat; echo .)\n")
+		feed = "printf %s \"${lines%.}\" 2>/dev/null | "
+	}
 	fmt.Fprintf(&b, "if test -x \"$chained\" && test \"${ASSENT_CHAIN-}\" != \"%s@$0\"; then\n", e.Name)
-	fmt.Fprintf(&b, "\tASSENT_CHAIN=\"%s@$0\" \"$chained\" \"$@\"", e.Name)
+	fmt.Fprintf(&b, "\t%sASSENT_CHAIN=\"%s@$0\" \"$chained\" \"$@\"", feed, e.Name)
 	if e.MayStop() {
 		b.WriteString(" || { code=$?; echo \"$chained: exit code $code\" >&2; exit $code; }")
 	}
 	b.WriteString("\nfi\n")
 	looked := "assent in PATH"
 	if bin != "" {
-		fmt.Fprintf(&b, "if test -x %s; then\n\t%s hook %s \"$@\" || exit $?\nel", quote(bin), quote(bin), e.Name)
+		fmt.Fprintf(&b, "if test -x %s; then\n\t%s%s hook %s \"$@\" || exit $?\nel", quote(bin), feed, quote(bin), e.Name)
 		looked = strings.ReplaceAll(bin, "'", "") + " and " + looked
 	}
-	fmt.Fprintf(&b, "if command -v assent >/dev/null 2>&1; then\n\tassent hook %s \"$@\" || exit $?\nelse\n", e.Name)
+	fmt.Fprintf(&b, "if command -v assent >/dev/null 2>&1; then\n\t%sassent hook %s \"$@\" || exit $?\nelse\n", feed, e.Name)
 	fmt.Fprintf(&b, "\techo 'assent: the program of this hook is gone: looked for %s. Install it and run: assent install' >&2\n", looked)
 	if e.MayStop() {
 		b.WriteString("\texit 1\n")

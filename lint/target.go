@@ -48,6 +48,7 @@ type Target struct {
 
 	repo    *repo.Repo
 	changed func(context.Context) ([]string, error) // nil: not known
+	commits func() ([]finding.Commit, error)        // nil: no commits are judged
 	trusted finding.Tree                            // where baseline and signers that count stand; nil: none count
 	own     finding.Result                          // what the configuration and the names gave
 }
@@ -193,13 +194,13 @@ func OfCommit(r *repo.Repo, info repo.CommitInfo) (t *Target, err error) {
 		t.trusted = trusted
 	}
 	t.changedBetween(info.ID, info.Parents...)
+	t.commits = func() ([]finding.Commit, error) { return commits(r, []string{info.ID}) }
 	return t, t.configure(trusted)
 }
 
 // Range judges the end of a..b against the merge base of both, with the configuration of
 // a: a branch cannot loosen the gate that judges it.
 func Range(ctx context.Context, r *repo.Repo, a, b string) (*Target, error) {
-	t := &Target{Mode: ModeRange, repo: r, Base: a, Head: b}
 	from, err := r.Resolve(ctx, a)
 	if err != nil {
 		return nil, cut(r, err, a+".."+b)
@@ -208,7 +209,8 @@ func Range(ctx context.Context, r *repo.Repo, a, b string) (*Target, error) {
 	if err != nil {
 		return nil, cut(r, err, a+".."+b)
 	}
-	if t.Commits, err = r.CountCommits(ctx, from, to); err != nil {
+	ids, err := r.CommitsBetween(ctx, from, to)
+	if err != nil {
 		return nil, err
 	}
 	base, err := r.MergeBase(ctx, from, to)
@@ -218,32 +220,62 @@ func Range(ctx context.Context, r *repo.Repo, a, b string) (*Target, error) {
 	if base == "" && r.Shallow {
 		return nil, &HistoryCut{Range: a + ".." + b}
 	}
-	t.Tip = to
-	if t.New, err = r.Tree(to + "^{tree}"); err != nil {
-		return nil, err
-	}
-	if base != "" {
-		parent, err := r.Tree(base + "^{tree}")
-		if err != nil {
-			return nil, err
-		}
-		t.Parents, t.Ancestor = []finding.Tree{parent}, parent
+	t := &Target{Mode: ModeRange, repo: r, Base: a, Head: b}
+	if base == "" {
+		t.Notes = append(t.Notes, a+" and "+b+" have no common ancestor: everything in "+b+" counts as changed")
 	}
 	trusted, err := r.Tree(from + "^{tree}")
 	if err != nil {
 		return nil, err
 	}
-	t.Sides, t.trusted = []finding.Tree{t.New, trusted}, trusted
-	if base == "" {
-		t.changedBetween(to)
-	} else {
-		t.changedBetween(to, base)
-	}
-	if err := t.configure(trusted); err != nil {
+	return t, t.between(base, to, trusted, ids)
+}
+
+// New judges commits that somebody does not have yet: the last of them against the commit
+// that they stand on, "" for none, with the configuration of a trusted one. ids are not empty.
+func New(r *repo.Repo, ids []string, on, trusted string) (*Target, error) {
+	tip := ids[len(ids)-1]
+	t := &Target{Mode: ModeRange, repo: r, Base: on, Head: tip}
+	tree, err := r.Tree(trusted + "^{tree}")
+	if err != nil {
 		return nil, err
 	}
+	return t, t.between(on, tip, tree, ids)
+}
+
+// between makes a target of the net change from one commit to another.
+func (t *Target) between(from, to string, trusted *repo.Snapshot, ids []string) (err error) {
+	t.Tip, t.Commits = to, len(ids)
+	t.commits = func() ([]finding.Commit, error) { return commits(t.repo, ids) }
+	if t.New, err = t.repo.Tree(to + "^{tree}"); err != nil {
+		return err
+	}
+	if from == "" {
+		t.changedBetween(to)
+	} else {
+		parent, err := t.repo.Tree(from + "^{tree}")
+		if err != nil {
+			return err
+		}
+		t.Parents, t.Ancestor = []finding.Tree{parent}, parent
+		t.changedBetween(to, from)
+	}
+	t.Sides, t.trusted = []finding.Tree{t.New, trusted}, trusted
+	if err := t.configure(trusted); err != nil {
+		return err
+	}
 	t.compareConfig(trusted)
-	return t, nil
+	return nil
+}
+
+// commits reads what checks want to know of some commits.
+func commits(r *repo.Repo, ids []string) ([]finding.Commit, error) {
+	read, err := r.Commits(ids...)
+	out := make([]finding.Commit, len(read))
+	for i, c := range read {
+		out[i] = finding.Commit{ID: c.ID, Tree: c.Tree, Parents: c.Parents, Message: c.Message}
+	}
+	return out, err
 }
 
 // MergeWith judges what merging other into ours would give, with the configuration of other:
@@ -363,6 +395,9 @@ func (t *Target) Run(ctx context.Context, checks []finding.Check) (finding.Repor
 	pass := finding.Pass{Ctx: ctx, New: t.Tree(), Parents: t.Parents}
 	if t.changed != nil {
 		pass.Changed = sync.OnceValues(func() ([]string, error) { return t.changed(ctx) })
+	}
+	if t.commits != nil {
+		pass.Commits = sync.OnceValues(t.commits)
 	}
 	result := finding.Run(checks, pass)
 	if err := t.applyBaseline(ctx, checks, &result); err != nil {

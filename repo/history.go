@@ -3,6 +3,7 @@ package repo
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -171,4 +172,53 @@ func (r *Repo) HeadLog(ctx context.Context, most int) ([]Reflog, error) {
 		}
 	}
 	return log, nil
+}
+
+// NewCommits lists the commits reachable from tip and from none of what follows --not in
+// rev-list's own words, oldest first, and the newest commit that they stand on, "" if they
+// stand on none.
+func (r *Repo) NewCommits(ctx context.Context, tip string, not ...string) (ids []string, on string, err error) {
+	listed, err := r.listCommits(ctx, append([]string{"--topo-order", "--reverse", "--boundary", tip, "--not"}, not...)...)
+	if err != nil {
+		return nil, "", err
+	}
+	var edge []string
+	for _, id := range listed {
+		if known, ok := strings.CutPrefix(id, "-"); ok {
+			edge = append(edge, known)
+		} else {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 || len(edge) == 0 {
+		return ids, first(edge), nil
+	}
+	newest, err := r.listCommits(ctx, append([]string{"--no-walk=sorted", "--max-count=1"}, edge...)...)
+	return ids, first(newest), err
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+// IsAncestor reports whether a commit is reachable from another.
+func (r *Repo) IsAncestor(ctx context.Context, a, b string) (bool, error) {
+	_, err := r.git(ctx, "merge-base", "--is-ancestor", a, b)
+	var git *GitError
+	if errors.As(err, &git) && git.Code == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// CommitsBetween lists the commits of a..b, oldest first; all of b's history without a.
+func (r *Repo) CommitsBetween(ctx context.Context, a, b string) ([]string, error) {
+	args := []string{"--topo-order", "--reverse", b}
+	if a != "" {
+		args = append(args, "^"+a)
+	}
+	return r.listCommits(ctx, args...)
 }

@@ -26,6 +26,7 @@ type Repo struct {
 
 	mu      sync.Mutex
 	format  string
+	version GitVersion
 	objects *objects
 	atClose []func() error
 }
@@ -270,6 +271,7 @@ func (r *Repo) Ignored(ctx context.Context, path string) (bool, error) {
 type CommitInfo struct {
 	ID, Tree string
 	Parents  []string
+	Message  string
 }
 
 // CommitInfo reads a commit through the process that reads objects.
@@ -299,26 +301,62 @@ func (r *Repo) HasObject(name string) bool {
 }
 
 func (r *Repo) readCommit(name string) (CommitInfo, error) {
-	got, err := r.read(name)
-	if err == nil {
-		err = got[0].err
-	}
+	all, err := r.Commits(name)
 	if err != nil {
 		return CommitInfo{}, err
 	}
-	c := CommitInfo{ID: got[0].id}
-	for line := range strings.Lines(string(got[0].data)) {
-		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		switch {
-		case line == "\n" || !ok:
-			return c, nil
-		case key == "tree":
-			c.Tree = value
-		case key == "parent":
-			c.Parents = append(c.Parents, value)
+	return all[0], nil
+}
+
+// Commits reads commit objects in one batch. A name that is none is an error.
+func (r *Repo) Commits(names ...string) ([]CommitInfo, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	got, err := r.read(names...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]CommitInfo, len(names))
+	for i, o := range got {
+		if o.err != nil {
+			return nil, o.err
+		}
+		if o.kind != "commit" {
+			return nil, fmt.Errorf("%s is a %s, not a commit", names[i], o.kind)
+		}
+		head, message, _ := strings.Cut(string(o.data), "\n\n")
+		out[i] = CommitInfo{ID: o.id, Message: message}
+		for line := range strings.Lines(head) {
+			key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			switch key {
+			case "tree":
+				out[i].Tree = value
+			case "parent":
+				out[i].Parents = append(out[i].Parents, value)
+			}
 		}
 	}
-	return c, nil
+	return out, nil
+}
+
+// Peel returns the id of the commit that a revision or a tag names, "" if it names something
+// that is no commit. A revision that names nothing here is a *ErrMissingObject.
+func (r *Repo) Peel(name string) (string, error) {
+	got, err := r.read(name)
+	if err != nil {
+		return "", err
+	}
+	if got[0].err != nil || got[0].kind == "commit" {
+		return got[0].id, got[0].err
+	}
+	if got[0].kind != "tag" {
+		return "", nil
+	}
+	if got, err = r.read(name + "^{commit}"); err != nil || got[0].err != nil {
+		return "", err
+	}
+	return got[0].id, nil
 }
 
 // NotAncestors returns those commit hashes, perhaps abbreviated, that the repository does

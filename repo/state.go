@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -27,6 +28,11 @@ type HooksPath struct {
 	Scope     string // local, worktree, global, system, command; "" if unset
 	Origin    string // file that sets it, as Git prints it
 	IsDefault bool   // Dir is the repository's own hooks directory
+}
+
+// Off reports whether the configuration makes Git run no hook files at all.
+func (h HooksPath) Off() bool {
+	return h.Set && (h.Value == "" || h.Value == os.DevNull || h.Value == "/dev/null")
 }
 
 // HooksPath asks Git for the hooks directory and the origin of its configuration.
@@ -62,16 +68,16 @@ func sameDir(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// SetConfig sets a key of the clone's own configuration; an empty value removes the section
-// that the key stands in.
+// SetConfig sets a key of the clone's own configuration; an empty value takes it out, and with
+// the last key of a section the section.
 func (r *Repo) SetConfig(ctx context.Context, key, value string) error {
 	args := []string{"config", "--local", key, value}
 	if value == "" {
-		args = []string{"config", "--local", "--remove-section", key[:strings.LastIndexByte(key, '.')]}
+		args = []string{"config", "--local", "--unset-all", key}
 	}
 	_, err := r.git(ctx, args...)
 	var git *GitError
-	if value == "" && errors.As(err, &git) && strings.Contains(git.Stderr, "no such section") {
+	if value == "" && errors.As(err, &git) && git.Code == 5 { // it is not set
 		return nil
 	}
 	return err
@@ -131,4 +137,14 @@ func (r *Repo) Tracked(ctx context.Context, path string) (bool, error) {
 	}
 	out, err := r.git(ctx, "ls-files", "-z", "--", filepath.ToSlash(rel))
 	return len(out) > 0, err
+}
+
+// StripComments returns a commit message as Git will take it, without the lines that its
+// configuration makes comments (git-stripspace(1)).
+func (r *Repo) StripComments(ctx context.Context, message []byte) (string, error) {
+	args := []string{"stripspace", "--strip-comments"}
+	c := r.command(args...)
+	c.Stdin = bytes.NewReader(message)
+	out, err := r.run(ctx, c, args)
+	return string(out), err
 }

@@ -371,6 +371,50 @@ func Trailers(message string) []string {
 	return out
 }
 
+// CommitChecks hold the trailers of each commit message against the bases of the tree: a
+// commit must not claim a decision that nobody made.
+func CommitChecks(o Options) []finding.Check {
+	var out []finding.Check
+	for _, code := range []string{"skmb/basis-ref-missing", "skmb/basis-ref-not-accepted"} {
+		c := BasisCodes[slices.IndexFunc(BasisCodes, func(c finding.Check) bool { return c.Code == code })]
+		c.Scope = finding.ScopeCommit
+		c.Run = func(p *finding.Pass) error { return checkTrailers(p, o.Roots, c) }
+		out = append(out, c)
+	}
+	return out
+}
+
+// checkTrailers reports the trailers that no base answers for: a record may stand in any of
+// them, and what is wrong with it is said by the last one that knows it.
+func checkTrailers(p *finding.Pass, roots []string, c finding.Check) error {
+	name := "commit message"
+	if p.Commit.ID != "" {
+		name = "commit " + p.Commit.ID[:min(len(p.Commit.ID), 10)]
+	}
+	for _, ref := range Trailers(p.Commit.Message) {
+		said := []finding.Finding{{Code: "skmb/basis-ref-missing", Message: short(ref) + " is no record: there is no base", Fix: "leave the trailer out"}}
+		for _, root := range roots {
+			b, err := Load(p.New, root)
+			if err != nil {
+				return err
+			}
+			if b == nil {
+				continue
+			}
+			found, _ := b.CheckBasis(BasisSource{Name: name, Text: "x\n\nSKMB: " + ref, Trailer: true})
+			if said[0].Code == "skmb/basis-ref-missing" || len(found) == 0 {
+				if said = found; len(found) == 0 {
+					break
+				}
+			}
+		}
+		if len(said) > 0 && said[0].Code == c.Code {
+			p.Report(finding.Finding{Message: fmt.Sprintf("%s, trailer SKMB: %s", name, said[0].Message), Key: p.Commit.ID + " " + ref, Fix: said[0].Fix})
+		}
+	}
+	return nil
+}
+
 // BasisBlock is the block that cites an accepted record.
 func (r *Record) BasisBlock() string {
 	var codes []string

@@ -46,7 +46,7 @@ func hookCommand() *cli.Command {
 // RunHook runs a hook event; it is also called directly, past the command-line library.
 func RunHook(p *Process, dir, event string, args []string, begun *shortcut.Look) int {
 	return hooks.Run(background(), hooks.Call{
-		Event: event, Dir: dir, Args: args, Env: p.Env, Stderr: p.Stderr, Color: wantsColor(p), Now: p.Now, Build: shortcut.Build(), Begun: begun, Tool: "assent " + Version(),
+		Event: event, Dir: dir, Args: args, Env: p.Env, Stdin: p.Stdin, Stderr: p.Stderr, Color: wantsColor(p), Now: p.Now, Build: shortcut.Build(), Begun: begun, Tool: "assent " + Version(),
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -22,6 +23,9 @@ import (
 func installFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "hooks", Usage: "which hooks: `both`, pre-commit, post-commit or none"},
+		&cli.StringSliceFlag{Name: "with", Usage: "one more hook: `EVENT`, or message"},
+		&cli.StringSliceFlag{Name: "without", Usage: "leave out one hook: `EVENT`"},
+		&cli.StringFlag{Name: "method", Usage: "how Git learns of them: `METHOD` is file (default), or config for Git 2.54 and newer"},
 		&cli.StringFlag{Name: "bin", Usage: "program that the hooks run: `PATH`, taken as it is"},
 		&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, change nothing"},
 		dirFlag,
@@ -34,9 +38,24 @@ func installCommand() *cli.Command {
 		Usage: "put the hooks into this clone",
 		UsageText: "assent install                 asks which hooks\n" +
 			"assent install --hooks both\n" +
-			"assent install --hooks both --dry-run",
-		Flags:  installFlags(),
-		Action: action(0, func(c *call) error { return c.install(nil) }),
+			"assent install --hooks both --dry-run\n" +
+			"assent install --hooks both --without pre-push --with message\n" +
+			"assent install --server             in a bare repository that others push to\n" +
+			"assent install --print husky        what to add to a hook manager, or to CI",
+		Flags: append(installFlags(),
+			&cli.BoolFlag{Name: "server", Usage: "the pre-receive hook of a bare repository"},
+			&cli.StringFlag{Name: "print", Usage: "print what to add to a `MANAGER`: " + strings.Join(install.Recipes(), ", ")}),
+		Action: action(0, func(c *call) error {
+			if name := c.String("print"); name != "" {
+				text, ok := install.Recipe(name)
+				if !ok {
+					return invalid("one of "+strings.Join(install.Recipes(), ", "), "there is no recipe for %q", name)
+				}
+				_, err := fmt.Fprintln(c.Stdout, strings.TrimRight(text, "\n"))
+				return err
+			}
+			return c.install(nil)
+		}),
 	}
 }
 
@@ -86,26 +105,50 @@ func contains(list []string, s string) bool {
 // install asks the question, makes files if there are any to make, and puts the hooks in.
 // Whatever refuses does so before anything is written.
 func (c *call) install(files func(*repo.Repo) (map[string][]byte, error)) error {
-	r, err := c.worktree()
+	server := c.Bool("server")
+	open := c.worktree
+	if server {
+		open = c.open
+	}
+	r, err := open()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
+	if ok, version, err := r.Has(c.ctx, repo.Oldest); err != nil {
+		return err
+	} else if !ok {
+		return &failure{finding.ExitUnchecked, fmt.Errorf("this is Git %s", version), "assent needs Git " + repo.Oldest.String() + " or newer"}
+	}
 	var want map[string][]byte
 	if files != nil {
 		if want, err = files(r); err != nil {
 			return err
 		}
 	}
-	answer, err := c.answer(r)
-	if err != nil {
-		return err
+	o := install.Options{Server: server, Bin: c.String("bin"), With: c.StringSlice("with"), Without: c.StringSlice("without")}
+	if !server {
+		if o, err = c.answer(r, o); err != nil {
+			return err
+		}
 	}
-	bin := c.String("bin")
-	if bin == "" {
-		bin = bakedPath(r)
+	switch method := c.String("method"); method {
+	case "file", "config":
+		o.Method = install.Method(method)
+	case "":
+		if o.Method == "" {
+			o.Method = install.Files
+		}
+	default:
+		return invalid("use --method file or --method config", "there is no method %q", method)
 	}
-	plan, err := install.Make(c.ctx, r, answer, bin)
+	if _, err := o.Events(); err != nil {
+		return invalid("assent hook --list", "%v", err)
+	}
+	if o.Bin == "" {
+		o.Bin = bakedPath(r)
+	}
+	plan, err := install.Make(c.ctx, r, o)
 	var refused *install.Refused
 	if errors.As(err, &refused) {
 		return &failure{finding.ExitStale, err, refused.Next}
@@ -138,7 +181,7 @@ func (c *call) install(files func(*repo.Repo) (map[string][]byte, error)) error 
 
 func (c *call) printPlan(p *install.Plan) {
 	switch {
-	case p.Answer == install.None:
+	case p.Answer == install.None && !p.Server:
 		c.out("no hooks: nothing stops a commit with undecided records here; `assent install` changes that")
 	case !p.Changes():
 		c.out("the hooks are installed already, nothing to change")
@@ -183,25 +226,41 @@ func (c *call) makeBase(s *store.Store, want map[string][]byte) error {
 }
 
 // answer is what a person said about the hooks: by the flag, in an earlier run, or now on
-// a terminal. There is no default.
-func (c *call) answer(r *repo.Repo) (install.Answer, error) {
+// a terminal. There is no default. What an earlier run was told with it holds until another
+// answer is given.
+func (c *call) answer(r *repo.Repo, o install.Options) (install.Options, error) {
 	if c.IsSet("hooks") {
 		a, ok := install.ParseAnswer(c.String("hooks"))
 		if !ok {
-			return "", invalid("use --hooks both, pre-commit, post-commit or none", "there is no answer %q", c.String("hooks"))
+			return o, invalid("use --hooks both, pre-commit, post-commit or none", "there is no answer %q", c.String("hooks"))
 		}
-		return a, nil
+		o.Answer = a
+		return o, nil
 	}
 	if _, err := os.Stat(hooks.Private(r)); err == nil {
 		s, err := c.store(r)
 		if err != nil {
-			return "", err
+			return o, err
 		}
 		defer s.Close()
 		if st, ok, err := install.Remembered(s); err != nil || ok && st.Answer != "" {
-			return st.Answer, err
+			o.Answer = st.Answer
+			o.With, o.Without = slices.Compact(slices.Sorted(slices.Values(append(o.With, st.With...)))), append(o.Without, st.Without...)
+			o.With = slices.DeleteFunc(o.With, func(e string) bool { return slices.Contains(c.StringSlice("without"), e) })
+			o.Without = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(o.Without))), func(e string) bool { return slices.Contains(c.StringSlice("with"), e) })
+			if o.Method == "" {
+				o.Method = st.Method
+			}
+			return o, err
 		}
 	}
+	var err error
+	o.Answer, err = c.ask()
+	return o, err
+}
+
+// ask puts the question to a person.
+func (c *call) ask() (install.Answer, error) {
 	fmt.Fprint(c.Stderr, install.Question)
 	in, ok := c.Stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {

@@ -282,7 +282,7 @@ func explainCommand() *cli.Command {
 
 // allChecks is the list of every check of every domain, and of lint itself.
 func allChecks() []finding.Check {
-	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, approval.Codes, lint.Codes)
+	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, approval.Codes, hooks.Codes, lint.Codes)
 }
 
 type explanation struct {
