@@ -44,6 +44,8 @@ type enumerated interface{ EnumValues() []string }
 //	jsonschema_description:"…"      wanted for every field
 //	text:"line"                     or prose; what characters a string may hold
 //
+// A map has string keys, values of a closed vocabulary, and maxItems.
+//
 // It panics on a type that breaks them: every string has maxLength, every slice maxItems,
 // every int both bounds, every field a description and a name of its own; no type holds
 // itself, and no tag has another keyword.
@@ -94,6 +96,15 @@ func fieldShape(t reflect.Type, f reflect.StructField, within []reflect.Type) *S
 	}
 	s := &Shape{}
 	ft, value := f.Type, s
+	if _, closed := reflect.New(elemOf(ft)).Elem().Interface().(enumerated); closed && ft.Kind() == reflect.Map {
+		s.kind = Object
+		s.maxLength = int(number("maxItems", true))
+		if ft.Key().Kind() != reflect.String {
+			fail("a map has string keys")
+		}
+		ft, s.elem = ft.Elem(), &Shape{}
+		value = s.elem
+	}
 	if ft.Kind() == reflect.Slice {
 		s.kind = Array
 		s.minLength, s.maxLength = int(number("minItems", false)), int(number("maxItems", true))
@@ -111,6 +122,14 @@ func fieldShape(t reflect.Type, f reflect.StructField, within []reflect.Type) *S
 		fail("has the keyword " + keyword + ", which means nothing here")
 	}
 	return s
+}
+
+// elemOf is the type of a map's values, else the type itself.
+func elemOf(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Map {
+		return t.Elem()
+	}
+	return t
 }
 
 func leaf(s *Shape, ft reflect.Type, f reflect.StructField, limits map[string]string, within []reflect.Type, number func(string, bool) int64, fail func(string)) {
@@ -139,7 +158,7 @@ func leaf(s *Shape, ft reflect.Type, f reflect.StructField, limits map[string]st
 	case reflect.Struct:
 		*s = *shapeOf(ft, within)
 	default:
-		fail("a field may be a string, int, bool, struct, or a slice of these")
+		fail("a field may be a string, int, bool, struct, a slice of these, or a map to a closed vocabulary")
 	}
 }
 
@@ -204,6 +223,15 @@ func (c *checker) value(s *Shape, n *Node, pointer string) {
 }
 
 func (c *checker) object(s *Shape, n *Node, pointer string) {
+	if s.elem != nil { // a map: any names
+		if len(n.Members) > s.maxLength {
+			c.violate("boundary/length", pointer, n.Pos, "", "must have at most %d members, has %d", s.maxLength, len(n.Members))
+		}
+		for _, m := range n.Members {
+			c.value(s.elem, m, PointerTo(pointer, m.Name))
+		}
+		return
+	}
 	names := s.names()
 	for _, m := range n.Members {
 		at := PointerTo(pointer, m.Name)

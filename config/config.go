@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,8 +25,16 @@ type Config struct {
 	Version int  `json:"version" jsonschema:"minimum=1,maximum=1" jsonschema_description:"version of the format: 1"`
 	Skmb    Skmb `json:"skmb,omitzero" jsonschema_description:"the decision bases"`
 
-	Approval Approval `json:"approval,omitzero" jsonschema_description:"what counts as a yes"`
+	Approval Approval            `json:"approval,omitzero" jsonschema_description:"what counts as a yes"`
+	Severity map[string]Severity `json:"severity,omitzero" jsonschema:"maxItems=200" jsonschema_description:"finding codes whose severity is another here: error, warning, info or off"`
+	Baseline string              `json:"baseline,omitzero" jsonschema:"minLength=1,maxLength=200" text:"line" jsonschema_description:"file of the findings that an old base was adopted with"`
 }
+
+// Severity is the name of a severity.
+type Severity string
+
+// EnumValues lists the severities, weakest first.
+func (Severity) EnumValues() []string { return []string{"off", "info", "warning", "error"} }
 
 // Skmb configures the decision bases.
 type Skmb struct {
@@ -99,12 +108,32 @@ func (c Config) Loosens(before Config) []string {
 	if before.Skmb.Gate == Strict && c.Skmb.Gate == Related {
 		out = append(out, "skmb.gate is no longer strict")
 	}
+	if was, is := before.Baseline, c.Baseline; was != is {
+		out = append(out, "baseline names another file")
+	}
+	for _, code := range slices.Sorted(maps.Keys(c.Severity)) {
+		if is := c.Severity[code]; is != before.Severity[code] && is != "error" {
+			out = append(out, fmt.Sprintf("severity makes %s %s", code, severityWord(is)))
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(before.Severity)) {
+		if _, still := c.Severity[code]; !still && before.Severity[code] != "off" {
+			out = append(out, "severity leaves out "+code)
+		}
+	}
 	for _, root := range before.Skmb.Roots {
 		if !slices.Contains(c.Skmb.Roots, root) {
 			out = append(out, "skmb.roots leaves out "+root)
 		}
 	}
 	return out
+}
+
+func severityWord(s Severity) string {
+	if s == "off" {
+		return "no finding at all"
+	}
+	return "of severity " + string(s)
 }
 
 // Mode says when an archive is made.
@@ -129,6 +158,7 @@ func (c Config) withDefaults() Config {
 	c.Skmb.Gate = cmp.Or(c.Skmb.Gate, Strict)
 	c.Skmb.Archive.Mode = cmp.Or(c.Skmb.Archive.Mode, Changed)
 	c.Skmb.Archive.Dir = cmp.Or(c.Skmb.Archive.Dir, "archive")
+	c.Baseline = cmp.Or(c.Baseline, ".assent/baseline.json")
 	c.Approval.Required = cmp.Or(c.Approval.Required, "statement")
 	c.Approval.AllowedSigners = cmp.Or(c.Approval.AllowedSigners, ".assent/allowed_signers")
 	return c
@@ -196,6 +226,7 @@ func pathRules(n *boundary.Node) []boundary.Violation {
 		}
 	}
 	hold("/skmb/archive/dir", "name for the archive directory", isArchive)
+	hold("/baseline", "plain path below the top of the repository", isRoot)
 	hold("/approval/allowed_signers", "plain path below the top of the repository", isRoot)
 	return vs
 }

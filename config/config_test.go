@@ -32,6 +32,7 @@ func TestDefaults(t *testing.T) {
 		Version:  1,
 		Skmb:     config.Skmb{Roots: []string{"docs/isme"}, Gate: config.Strict, Archive: config.Archive{Mode: config.Changed, Dir: "archive"}},
 		Approval: config.Approval{Required: "statement", AllowedSigners: ".assent/allowed_signers"},
+		Baseline: ".assent/baseline.json",
 	}
 	cases := []struct {
 		name string

@@ -8,8 +8,10 @@ package finding
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 )
 
 // Severity says what a finding does to the exit code.
@@ -49,6 +51,7 @@ type Check struct {
 	Doc      string // what it means, and how to mend it
 	Severity Severity
 	Scope    Scope
+	Fixed    bool // neither configuration nor baseline may soften it
 	Run      func(*Pass) error
 }
 
@@ -98,6 +101,7 @@ type Finding struct {
 	Severity Severity
 	Title    string
 
+	Fixed     bool // of the check, or of this finding alone
 	Baselined bool // known from before: shown only when asked for, and blocks nothing
 }
 
@@ -109,10 +113,32 @@ type Unchecked struct {
 	Fix     string `json:"fix,omitzero"`
 }
 
-// Coder is an error that names the code under which it is reported as unchecked.
+// Coder is an error that names the code under which it is reported as unchecked. With a
+// method Hint() string it also says what to run.
 type Coder interface {
 	error
 	Code() string
+}
+
+// UncheckedBy makes an error the reason why something was not checked: under its own code, or
+// as a check that failed.
+func UncheckedBy(err error) Unchecked {
+	u := Unchecked{Code: "lint/check-failed", Message: err.Error()}
+	var coder Coder
+	if errors.As(err, &coder) {
+		u.Code = coder.Code()
+	}
+	var hinter interface{ Hint() string }
+	if errors.As(err, &hinter) {
+		u.Fix = hinter.Hint()
+	}
+	return u
+}
+
+// ParseSeverity reads the name of a severity.
+func ParseSeverity(s string) (Severity, bool) {
+	i := slices.Index(severityNames[:], s)
+	return Severity(max(i, 0)), i >= 0
 }
 
 // Result is what a run of checks found, sorted by path, place, code and message.

@@ -48,6 +48,7 @@ type jsonFinding struct {
 	Column      int      `json:"column,omitzero"`
 	EndLine     int      `json:"end_line,omitzero"`
 	EndColumn   int      `json:"end_column,omitzero"`
+	Commit      string   `json:"commit,omitzero"`
 	Fingerprint string   `json:"fingerprint"`
 	State       string   `json:"state"` // new or baselined
 }
@@ -66,7 +67,7 @@ func WriteJSON(w io.Writer, r Report) error {
 	prints := Fingerprints(r.Findings)
 	for i, f := range r.Findings {
 		j := jsonFinding{Code: f.Code, Severity: f.Severity, Title: f.Title, Message: f.Message, Fix: f.Fix, Path: f.Path,
-			Line: f.Start.Line, Column: f.Start.Col, EndLine: f.End.Line, EndColumn: f.End.Col, Fingerprint: prints[i], State: "new"}
+			Line: f.Start.Line, Column: f.Start.Col, EndLine: f.End.Line, EndColumn: f.End.Col, Commit: f.Commit, Fingerprint: prints[i], State: "new"}
 		if f.Baselined {
 			j.State = "baselined"
 		}

@@ -24,7 +24,7 @@ func Run(checks []Check, pass Pass) Result {
 		wg.Go(func() {
 			own := pass
 			own.Report = func(f Finding) {
-				f.Code, f.Title = c.Code, c.Title
+				f.Code, f.Title, f.Fixed = c.Code, c.Title, f.Fixed || c.Fixed
 				if f.Severity == Off {
 					f.Severity = c.Severity
 				}
@@ -36,11 +36,7 @@ func Run(checks []Check, pass Pass) Result {
 				out.Findings = append(out.Findings, f)
 			}
 			if err := guarded(c, &own); err != nil {
-				u := Unchecked{Code: "lint/check-failed", Message: err.Error()} // one cause of many checks is said once
-				var coder Coder
-				if errors.As(err, &coder) {
-					u = Unchecked{Code: coder.Code(), Message: err.Error()}
-				}
+				u := UncheckedBy(err) // one cause of many checks is said once
 				mu.Lock()
 				defer mu.Unlock()
 				out.Unchecked = append(out.Unchecked, u)

@@ -21,6 +21,7 @@ type Report struct {
 	Color    bool // text
 	Summary  bool // text: the closing line that says what was examined
 	LastHint string
+	Rules    []Check  // what ran
 	Notes    []string // text: what to know of the run, shown beside findings or a summary
 }
 
@@ -53,23 +54,28 @@ func WriteText(w io.Writer, r Report) error {
 		}
 	}
 	if r.Summary {
-		fmt.Fprintf(b, "examined %s", Count(r.Files, "file"))
-		if r.Commits > 0 {
-			fmt.Fprintf(b, ", %s", Count(r.Commits, "commit"))
-		}
-		fmt.Fprintf(b, ": %s, %s", Count(r.Count(Error), "error"), Count(r.Count(Warning), "warning"))
-		if n := r.Baselined(); n > 0 {
-			fmt.Fprintf(b, ", %d baselined", n)
-		}
-		if n := len(r.Unchecked); n > 0 {
-			fmt.Fprintf(b, ", %d not checked", n)
-		}
-		fmt.Fprintln(b)
+		r.writeSummary(b)
 	}
 	if r.LastHint != "" {
 		fmt.Fprintln(b, Clean(r.LastHint))
 	}
 	return b.Flush()
+}
+
+// writeSummary is the closing line: what was seen, and how it stands.
+func (r Report) writeSummary(w io.Writer) {
+	fmt.Fprintf(w, "examined %s", Count(r.Files, "file"))
+	if r.Commits > 0 {
+		fmt.Fprintf(w, ", %s", Count(r.Commits, "commit"))
+	}
+	fmt.Fprintf(w, ": %s, %s", Count(r.Count(Error), "error"), Count(r.Count(Warning), "warning"))
+	if n := r.Baselined(); n > 0 {
+		fmt.Fprintf(w, ", %d baselined", n)
+	}
+	if n := len(r.Unchecked); n > 0 {
+		fmt.Fprintf(w, ", %d not checked", n)
+	}
+	fmt.Fprintln(w)
 }
 
 // Count is a number with its noun.

@@ -156,7 +156,7 @@ func unchecked(report finding.Report, err error) (finding.Report, error) {
 	if !errors.As(err, &coder) {
 		return report, err
 	}
-	return finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{{Code: coder.Code(), Message: err.Error()}}}}, nil
+	return finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{finding.UncheckedBy(err)}}}, nil
 }
 
 // known says what the other side has, in rev-list's words. old is the tip of a ref that

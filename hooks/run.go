@@ -78,12 +78,7 @@ func (c Call) run(ctx context.Context, event Event) int {
 		return finding.ExitOK
 	}
 	if err != nil {
-		u := finding.Unchecked{Code: "lint/check-failed", Message: err.Error()}
-		var coder finding.Coder
-		if errors.As(err, &coder) {
-			u.Code = coder.Code()
-		}
-		r.print(finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{u}}, LastHint: "assent: " + c.Event + " could not check what is about to be committed, so it is stopped"})
+		r.print(finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{finding.UncheckedBy(err)}}, LastHint: "assent: " + c.Event + " could not check what is about to be committed, so it is stopped"})
 		return finding.ExitUnchecked
 	}
 	return r.code
@@ -149,6 +144,9 @@ func Checks(t *lint.Target, r *repo.Repo, today string, history bool) []finding.
 }
 
 func checks(t *lint.Target, r *repo.Repo, today string, history bool, depends func()) []finding.Check {
+	if len(t.Config.Severity) > 0 {
+		t.Known = AllCodes()
+	}
 	o := skmb.Options{Roots: t.Config.Skmb.Roots, Today: today, Seen: seen(r), Sides: t.Sides, Ancestor: t.Ancestor, Env: r.Caller(), Related: t.Config.Skmb.Gate == config.Related, Depends: depends}
 	o.Required = Required(t.Config)
 	o.Touch = t.Config.Approval.Touch
@@ -176,6 +174,11 @@ func checks(t *lint.Target, r *repo.Repo, today string, history bool, depends fu
 		}
 	}
 	return slices.Concat(skmb.Checks(o), skmb.CommitChecks(o))
+}
+
+// AllCodes is the list of every check of every domain, and of lint itself.
+func AllCodes() []finding.Check {
+	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, approval.Codes, Codes, lint.Codes)
 }
 
 // Required is the least level of a yes to a decision.

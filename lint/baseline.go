@@ -12,11 +12,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"assent/config"
 	"assent/finding"
 )
-
-// BaselineName is where the findings stand that an old base was adopted with.
-const BaselineName = ".assent/baseline.json"
 
 // Baseline is the content of the file: findings that are known and do not block.
 type Baseline struct {
@@ -34,9 +32,9 @@ type BaselineEntry struct {
 }
 
 // ReadBaseline reads the baseline of a tree, an empty one if there is none.
-func ReadBaseline(tree finding.Tree) (Baseline, error) {
+func ReadBaseline(tree finding.Tree, name string) (Baseline, error) {
 	b := Baseline{SchemaVersion: 1}
-	data, err := tree.ReadFile(BaselineName)
+	data, err := tree.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return b, nil
 	}
@@ -47,7 +45,7 @@ func ReadBaseline(tree finding.Tree) (Baseline, error) {
 		err = fmt.Errorf("its schema_version is %d; this program knows 1", b.SchemaVersion)
 	}
 	if err != nil {
-		return b, &baselineError{fmt.Errorf("%s cannot be read: %w", BaselineName, err)}
+		return b, &baselineError{fmt.Errorf("%s cannot be read: %w", name, err)}
 	}
 	return b, nil
 }
@@ -75,7 +73,7 @@ func (b Baseline) Marshal() ([]byte, error) {
 // trusted baseline has it, or the parent itself already had that finding: so an old base is
 // adopted in one step, and no change can exempt what it brings.
 func (t *Target) applyBaseline(ctx context.Context, checks []finding.Check, result *finding.Result) error {
-	own, err := ReadBaseline(t.New)
+	own, err := ReadBaseline(t.New, t.Config.Baseline)
 	if err != nil {
 		return err
 	}
@@ -84,7 +82,11 @@ func (t *Target) applyBaseline(ctx context.Context, checks []finding.Check, resu
 	}
 	var trusted Baseline
 	if t.trusted != nil {
-		if trusted, err = ReadBaseline(t.trusted); err != nil {
+		name := t.Config.Baseline
+		if c, err := config.Load(t.trusted); err == nil {
+			name = c.Baseline
+		}
+		if trusted, err = ReadBaseline(t.trusted, name); err != nil {
 			trusted = Baseline{} // what cannot be read exempts nothing
 		}
 	}
@@ -101,7 +103,7 @@ func (t *Target) applyBaseline(ctx context.Context, checks []finding.Check, resu
 		i, there := found[e.Fingerprint]
 		if !there {
 			t.own.Findings = append(t.own.Findings, finding.Finding{Code: "lint/baseline-stale", Title: "a baseline entry has no finding any more", Severity: finding.Warning,
-				Path: BaselineName, Key: e.Fingerprint, Message: fmt.Sprintf("%s in %s is mended; the entry can go", e.Code, e.Path), Fix: "assent lint --write-baseline"})
+				Path: t.Config.Baseline, Key: e.Fingerprint, Message: fmt.Sprintf("%s in %s is mended; the entry can go", e.Code, e.Path), Fix: "assent lint --write-baseline"})
 			continue
 		}
 		if !known[e.Fingerprint] {
@@ -109,12 +111,12 @@ func (t *Target) applyBaseline(ctx context.Context, checks []finding.Check, resu
 				before = t.findingsBefore(ctx, checks)
 			}
 			if !before[e.Fingerprint] {
-				t.own.Findings = append(t.own.Findings, finding.Finding{Code: "lint/baseline-grew", Title: "a change exempts a finding that it brings", Severity: finding.Error,
-					Path: BaselineName, Key: e.Fingerprint, Message: fmt.Sprintf("the entry for %s in %s is new, and so is the finding", e.Code, e.Path), Fix: "mend the finding, and take the entry out"})
+				t.own.Findings = append(t.own.Findings, finding.Finding{Code: "lint/baseline-grew", Title: "a change exempts a finding that it brings", Severity: finding.Error, Fixed: true,
+					Path: t.Config.Baseline, Key: e.Fingerprint, Message: fmt.Sprintf("the entry for %s in %s is new, and so is the finding", e.Code, e.Path), Fix: "mend the finding, and take the entry out"})
 				continue
 			}
 		}
-		if result.Findings[i].Severity == finding.Error {
+		if f := result.Findings[i]; f.Severity == finding.Error && !f.Fixed {
 			result.Findings[i].Baselined = true
 		}
 	}
@@ -137,14 +139,14 @@ func (t *Target) findingsBefore(ctx context.Context, checks []finding.Check) map
 // WriteBaseline is the baseline of today's error findings, with what it adds and drops
 // against the present one. Notes of entries that stay are kept.
 func (t *Target) WriteBaseline(r finding.Report) (b Baseline, added, dropped []BaselineEntry, err error) {
-	old, err := ReadBaseline(t.New)
+	old, err := ReadBaseline(t.New, t.Config.Baseline)
 	if err != nil {
 		return b, nil, nil, err
 	}
 	b = Baseline{SchemaVersion: 1}
 	for i, print := range finding.Fingerprints(r.Findings) {
 		f := r.Findings[i]
-		if f.Severity != finding.Error || strings.HasPrefix(f.Code, "lint/") {
+		if f.Severity != finding.Error || f.Fixed || strings.HasPrefix(f.Code, "lint/") {
 			continue
 		}
 		e := BaselineEntry{Fingerprint: print, Code: f.Code, Path: f.Path}

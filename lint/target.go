@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"assent/boundary"
 	"assent/config"
 	"assent/finding"
 	"assent/repo"
@@ -26,6 +28,12 @@ const (
 	ModeMerge    Mode = "merge"    // what merging two commits would give, against the second
 )
 
+// Options are what a caller asks for beyond the mode.
+type Options struct {
+	Trust string // revision whose configuration, baseline and signers count; "" for the mode's own
+	All   bool   // every tracked path counts as changed
+}
+
 // Target is one tree to be judged.
 type Target struct {
 	Mode    Mode
@@ -37,6 +45,9 @@ type Target struct {
 	Tip     string // commit whose history is asked; "" if there is none yet
 	Commits int
 	Area    string // only findings whose code begins so
+
+	Known []finding.Check             // every code there is, for the severities of the configuration
+	Raise map[string]finding.Severity // severities that the caller raises
 
 	Staged *repo.Staged // in ModeStaged
 	Local  *LocalTree   // the snapshot with ignored bases from disk, if there are any
@@ -56,8 +67,10 @@ type Target struct {
 // Watch are the paths that a configuration makes the gate look at.
 func Watch(c config.Config) []string {
 	watch := []string{config.Name, ".assent"}
-	if !strings.HasPrefix(c.Approval.AllowedSigners, ".assent/") {
-		watch = append(watch, c.Approval.AllowedSigners)
+	for _, file := range []string{c.Approval.AllowedSigners, c.Baseline} {
+		if !strings.HasPrefix(file, ".assent/") {
+			watch = append(watch, file)
+		}
 	}
 	return append(watch, c.Skmb.Roots...)
 }
@@ -104,7 +117,7 @@ func StagedFrom(ctx context.Context, r *repo.Repo, have *repo.Staged) (*Target, 
 	}
 	t.changed = func(context.Context) ([]string, error) { return paths(t.Staged.Changes), nil }
 	if t.trusted != nil {
-		t.compareConfig(t.trusted)
+		t.compareConfig(nil, t.trusted)
 	}
 	return t, t.localOnly(ctx)
 }
@@ -264,7 +277,7 @@ func (t *Target) between(from, to string, trusted *repo.Snapshot, ids []string) 
 	if err := t.configure(trusted); err != nil {
 		return err
 	}
-	t.compareConfig(trusted)
+	t.compareConfig(nil, trusted)
 	return nil
 }
 
@@ -309,14 +322,14 @@ func MergeWith(ctx context.Context, r *repo.Repo, ours, other string) (*Target, 
 		return nil, err
 	}
 	for _, name := range conflicts {
-		f := finding.Finding{Code: "lint/merge-conflict", Title: "the merge has a conflict", Severity: finding.Info, Path: name, Key: name,
+		f := finding.Finding{Code: "lint/merge-conflict", Severity: finding.Info, Path: name, Key: name,
 			Message: "merging " + other + " conflicts here", Fix: "merge it, and resolve the conflict"}
 		for _, w := range Watch(t.Config) {
 			if name == w || strings.HasPrefix(name, w+"/") {
 				f.Severity = finding.Error
 			}
 		}
-		t.own.Findings = append(t.own.Findings, f)
+		t.say(f)
 	}
 	return t, nil
 }
@@ -342,6 +355,11 @@ func (e *HistoryCut) Error() string {
 	return fmt.Sprintf("%s needs history that this shallow clone does not have", e.Range)
 }
 
+// Hint says what to run.
+func (e *HistoryCut) Hint() string {
+	return "git fetch --unshallow (or --shallow-exclude); in CI: fetch-depth: 0"
+}
+
 // Code makes it an unchecked part of the run.
 func (e *HistoryCut) Code() string { return "lint/history-cut" }
 
@@ -351,47 +369,103 @@ func (t *Target) configure(trusted finding.Tree) error {
 	return err
 }
 
+// Apply carries out the options.
+func (t *Target) Apply(ctx context.Context, o Options) error {
+	if o.All {
+		t.changed = func(ctx context.Context) ([]string, error) {
+			rev := t.Tip
+			switch t.Mode {
+			case ModeStaged, ModeWorktree:
+				rev = ""
+			case ModeMerge:
+				rev = t.Head
+			}
+			return t.repo.Paths(ctx, rev)
+		}
+	}
+	if o.Trust == "" {
+		return nil
+	}
+	tree, err := t.repo.Commit(ctx, o.Trust)
+	if err != nil {
+		return cut(t.repo, err, o.Trust)
+	}
+	t.trusted = tree
+	t.own.Findings = slices.DeleteFunc(t.own.Findings, func(f finding.Finding) bool { return f.Code == "lint/config-loosened" })
+	if err := t.configure(tree); err != nil {
+		return err
+	}
+	if t.Mode == ModeStaged && !slices.Equal(Watch(t.Config), t.Staged.Watch) {
+		if t.Staged, err = t.repo.Staged(ctx, Watch(t.Config)...); err != nil {
+			return err
+		}
+		t.New = t.Staged.Snapshot()
+	}
+	t.loosened(tree)
+	return nil
+}
+
 // compareConfig says when what is judged changes the configuration that would judge the
-// next. Where it loosens the gate that is an error, in the index a warning: what is staged is
-// judged by its own configuration, CI by that of the base.
-func (t *Target) compareConfig(trusted finding.Tree) {
-	before, had := trusted.ObjectID(config.Name)
+// next: base is what it changes, trusted what it is judged by.
+func (t *Target) compareConfig(base, trusted finding.Tree) {
+	if base == nil {
+		base = trusted
+	}
+	before, had := base.ObjectID(config.Name)
 	after, has := t.New.ObjectID(config.Name)
-	if before == after && had == has {
-		return
+	if (before != after || had != has) && t.Mode != ModeStaged {
+		t.say(finding.Finding{Code: "lint/config-changed", Path: config.Name, Message: "the configuration changes; this was judged with the one before"})
 	}
-	add := func(code, title, message string, severity finding.Severity) {
-		t.own.Findings = append(t.own.Findings, finding.Finding{Code: code, Title: title, Severity: severity, Path: config.Name, Message: message})
-	}
-	if t.Mode != ModeStaged {
-		add("lint/config-changed", "the change touches .assent.yaml", "the configuration changes; this was judged with the one before", finding.Warning)
-	}
+	t.loosened(trusted)
+}
+
+// loosened says where the configuration asks for less than the trusted one. That is an
+// error, in the index a warning: what is staged is judged by its own configuration, CI by
+// that of the base.
+func (t *Target) loosened(trusted finding.Tree) {
 	old, err1 := config.Load(trusted)
 	now, err2 := config.Load(t.New)
 	if err1 != nil || err2 != nil {
 		return // what cannot be read is reported where it is used
 	}
-	severity := finding.Error
-	if t.Mode == ModeStaged {
-		severity = finding.Warning
-	}
 	for _, what := range now.Loosens(old) {
-		add("lint/config-loosened", "the change loosens the gate", what, severity)
+		f := finding.Finding{Code: "lint/config-loosened", Path: config.Name, Message: what}
+		if t.Mode == ModeStaged {
+			f.Severity = finding.Warning
+		}
+		t.say(f)
 	}
+}
+
+// say adds a finding of lint's own, filled from its code.
+func (t *Target) say(f finding.Finding) {
+	for _, c := range Codes {
+		if c.Code == f.Code {
+			f.Title, f.Fixed = c.Title, c.Fixed
+			if f.Severity == finding.Off {
+				f.Severity = c.Severity
+			}
+		}
+	}
+	t.own.Findings = append(t.own.Findings, f)
 }
 
 // NothingExamined adds the finding that there was nothing to look at, if so. A hook does
 // not ask: a repository without a base is none of its business.
 func (t *Target) NothingExamined(r *finding.Report) {
 	if r.Files == 0 && len(r.Unchecked) == 0 {
-		r.Add(finding.Result{Findings: []finding.Finding{{Code: "lint/nothing-examined", Title: "there was nothing to look at", Severity: finding.Warning,
-			Message: "no watched file exists here: nothing was judged", Fix: "assent init, if this repository should have a decision base"}}})
+		t.own = finding.Result{}
+		t.say(finding.Finding{Code: "lint/nothing-examined", Message: "no watched file exists here: nothing was judged", Fix: "assent init, if this repository should have a decision base"})
+		r.Add(finding.Result{Findings: t.weigh(t.own.Findings)})
 	}
 }
 
-// Run runs the checks over the target, holds the findings against the baseline, and makes
-// the report.
+// Run runs the checks over the target, weighs the findings, holds them against the baseline,
+// and makes the report.
 func (t *Target) Run(ctx context.Context, checks []finding.Check) (finding.Report, error) {
+	if err := t.knownCodes(); err != nil {
+		return finding.Report{}, err
+	}
 	pass := finding.Pass{Ctx: ctx, New: t.Tree(), Parents: t.Parents}
 	if t.changed != nil {
 		pass.Changed = sync.OnceValues(func() ([]string, error) { return t.changed(ctx) })
@@ -400,18 +474,90 @@ func (t *Target) Run(ctx context.Context, checks []finding.Check) (finding.Repor
 		pass.Commits = sync.OnceValues(t.commits)
 	}
 	result := finding.Run(checks, pass)
+	result.Findings = t.weigh(result.Findings)
 	if err := t.applyBaseline(ctx, checks, &result); err != nil {
 		return finding.Report{}, err
 	}
 	for _, name := range t.New.Invalid() {
-		t.own.Findings = append(t.own.Findings, finding.Finding{
-			Code: "lint/path-not-utf8", Title: "a watched name is not UTF-8", Severity: finding.Error, Path: name, Key: name,
-			Message: fmt.Sprintf("the name %q is not UTF-8, so the file is not read", name), Fix: "rename it",
-		})
+		t.say(finding.Finding{Code: "lint/path-not-utf8", Path: name, Key: name, Message: fmt.Sprintf("the name %q is not UTF-8, so the file is not read", name), Fix: "rename it"})
 	}
-	result.Add(t.own)
+	if err := t.cases(); err != nil {
+		return finding.Report{}, err
+	}
+	result.Add(finding.Result{Findings: t.weigh(t.own.Findings), Unchecked: t.own.Unchecked})
 	if t.Area != "" {
 		result.Findings = slices.DeleteFunc(result.Findings, func(f finding.Finding) bool { return !strings.HasPrefix(f.Code, t.Area) })
 	}
-	return finding.Report{Result: result, Mode: string(t.Mode), Base: t.Base, Head: t.Head, Files: t.filesRead(), Commits: t.Commits, Notes: t.Notes}, nil
+	return finding.Report{Result: result, Mode: string(t.Mode), Base: t.Base, Head: t.Head, Files: t.filesRead(), Commits: t.Commits, Notes: t.Notes, Rules: slices.Concat(checks, Codes)}, nil
+}
+
+// knownCodes refuses a severity for a code that does not exist: it would silently do nothing.
+func (t *Target) knownCodes() error {
+	if len(t.Config.Severity) == 0 || t.Known == nil {
+		return nil
+	}
+	var codes []string
+	for _, c := range t.Known {
+		codes = append(codes, c.Code)
+	}
+	for _, code := range slices.Sorted(maps.Keys(t.Config.Severity)) {
+		if !slices.Contains(codes, code) {
+			return &UnknownCode{code, boundary.Nearest(code, codes)}
+		}
+	}
+	return nil
+}
+
+// UnknownCode is a finding code that does not exist; Near is what was probably meant.
+type UnknownCode struct{ Name, Near string }
+
+func (e *UnknownCode) Error() string {
+	if e.Near == "" {
+		return fmt.Sprintf("severity in %s: there is no finding code %q; assent explain lists them", config.Name, e.Name)
+	}
+	return fmt.Sprintf("severity in %s: there is no finding code %q; did you mean %s?", config.Name, e.Name, e.Near)
+}
+
+// ExitCode is the house's code for invalid configuration.
+func (e *UnknownCode) ExitCode() int { return finding.ExitInvalid }
+
+// weigh gives findings the severity that the configuration wants, and then what the caller
+// raises. What is fixed is not softened; what is off is left out.
+func (t *Target) weigh(all []finding.Finding) []finding.Finding {
+	if len(t.Config.Severity)+len(t.Raise) == 0 {
+		return all
+	}
+	var out []finding.Finding
+	for _, f := range all {
+		if name, ok := t.Config.Severity[f.Code]; ok {
+			if s, _ := finding.ParseSeverity(string(name)); !f.Fixed || s > f.Severity {
+				f.Severity = s
+			}
+		}
+		f.Severity = max(f.Severity, t.Raise[f.Code])
+		if f.Severity != finding.Off {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// cases reports watched names that differ only in letter case.
+func (t *Target) cases() error {
+	var entries []repo.Entry
+	var err error
+	if t.Staged != nil {
+		entries = t.Staged.Entries
+	} else if entries, err = t.New.Below(Watch(t.Config)); err != nil {
+		return nil // what cannot be read was reported
+	}
+	seen := make(map[string]string, len(entries))
+	for _, e := range entries {
+		fold := strings.ToLower(e.Path)
+		if other := seen[fold]; other != "" && other != e.Path {
+			t.say(finding.Finding{Code: "lint/path-case", Path: e.Path, Key: e.Path, Message: fmt.Sprintf("%s stands there too", other), Fix: "rename one of the two"})
+		}
+		seen[fold] = e.Path
+	}
+	return nil
 }

@@ -77,3 +77,11 @@ func lookup(env []string, name string) string {
 	}
 	return ""
 }
+
+// AllowFetch lets Git fetch objects that a partial clone lacks: the one form of a question
+// that goes over the network.
+func (r *Repo) AllowFetch() {
+	r.env = slices.DeleteFunc(r.env, func(kv string) bool {
+		return strings.HasPrefix(kv, "GIT_NO_LAZY_FETCH=") || kv == "GIT_ALLOW_PROTOCOL=none"
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -221,4 +222,31 @@ func (r *Repo) CommitsBetween(ctx context.Context, a, b string) ([]string, error
 		args = append(args, "^"+a)
 	}
 	return r.listCommits(ctx, args...)
+}
+
+// Paths lists every path of a commit, or of the index if no revision is given.
+func (r *Repo) Paths(ctx context.Context, rev string) ([]string, error) {
+	args := []string{"ls-files", "-z", "--cached"}
+	if rev != "" {
+		args = []string{"ls-tree", "-r", "-z", "--name-only", "--full-tree", rev}
+	}
+	c := r.command(args...)
+	var out []string
+	c.Stdout = func(in io.Reader) error {
+		b := bufio.NewReaderSize(in, 64<<10)
+		for {
+			name, err := readRecord(b)
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if out = append(out, name); len(out) > maxEntries {
+				return fmt.Errorf("more than %d paths", maxEntries)
+			}
+		}
+	}
+	_, err := r.run(ctx, c, args)
+	return slices.Compact(out), err
 }

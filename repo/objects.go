@@ -21,8 +21,11 @@ const MaxBlob = 8 << 20
 type ErrMissingObject struct{ ID string }
 
 func (e *ErrMissingObject) Error() string {
-	return fmt.Sprintf("the object %s is not in this clone, which is partial or damaged: fetch it first", e.ID)
+	return fmt.Sprintf("the object %s is not in this clone, which is partial or damaged", e.ID)
 }
+
+// Hint says what to run.
+func (e *ErrMissingObject) Hint() string { return "assent lint --fetch, which lets Git fetch it" }
 
 // Code makes a check that meets the error report it under this code.
 func (e *ErrMissingObject) Code() string { return "lint/object-missing" }

@@ -1,22 +1,24 @@
 package commands
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"assent/approval"
+	"assent/boundary"
 	"assent/finding"
 	"assent/hooks"
 	"assent/lint"
 	"assent/repo"
-	"assent/skmb"
 	"assent/store"
 )
 
@@ -31,9 +33,15 @@ func modeFlags() []cli.Flag {
 		&cli.StringFlag{Name: "range", Usage: "what `A..B` brings, judged with A's configuration"},
 		&cli.BoolFlag{Name: "write-baseline", Usage: "record today's errors as known, so that only new ones block"},
 		&cli.StringFlag{Name: "merge-with", Usage: "what merging `REV` into HEAD (or into --commit) would give"},
-		&cli.BoolFlag{Name: "verbose", Usage: "show findings of severity info too"},
+		&cli.BoolFlag{Name: "all", Usage: "every tracked path counts as changed"},
+		&cli.StringFlag{Name: "trust", Usage: "take configuration, baseline and signers from `REV`"},
+		&cli.StringSliceFlag{Name: "severity", Usage: "raise a finding: `CODE=LEVEL`"},
+		&cli.StringFlag{Name: "fail-on", Usage: "exit 1 from this severity on: `LEVEL` is error (default) or warning"},
+		&cli.BoolFlag{Name: "fetch", Usage: "let Git fetch what a partial clone lacks"},
+		&cli.StringFlag{Name: "output", Usage: "write the result to `FILE`"},
+		&cli.BoolFlag{Name: "verbose", Usage: "show findings of severity info, and baselined ones, too"},
 		&cli.StringFlag{Name: "color", Usage: "colour severities: `WHEN` is auto, always or never", Value: "auto"},
-		formatFlag, dirFlag,
+		&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the output: text, json, sarif or github"}, dirFlag,
 	}
 }
 
@@ -44,24 +52,32 @@ func lintCommand() *cli.Command {
 		UsageText: "assent lint                          what the next commit will hold\n" +
 			"assent lint --range origin/main..HEAD    a branch, in CI\n" +
 			"assent lint --merge-with main            what merging main would give\n" +
-			"assent lint --commit HEAD --format json  one commit, for a program",
+			"assent lint --commit HEAD --format json  one commit, for a program\n" +
+			"assent lint --all --format sarif --output assent.sarif",
 		Flags:  modeFlags(),
 		Action: action(0, func(c *call) error { return c.lint("") }),
 	}
 }
 
-// lint judges a target and prints the report: text to stderr, JSON to stdout. area limits
-// the findings to codes that begin so.
+// lint judges a target and prints the report: text to stderr, other formats to stdout. area
+// limits the findings to codes that begin so.
 func (c *call) lint(area string) error {
-	asJSON, err := c.json()
+	write, err := c.printer()
 	if err != nil {
 		return err
+	}
+	failOn, ok := finding.ParseSeverity(cmp.Or(c.String("fail-on"), "error"))
+	if !ok || failOn < finding.Warning {
+		return invalid("use --fail-on error or --fail-on warning", "%q is no severity to fail on", c.String("fail-on"))
 	}
 	r, err := c.open()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
+	if c.Bool("fetch") {
+		r.AllowFetch()
+	}
 	report, err := c.judge(r, area)
 	var done exit
 	if errors.As(err, &done) {
@@ -72,22 +88,44 @@ func (c *call) lint(area string) error {
 		if !errors.As(err, &coder) {
 			return err
 		}
-		u := finding.Unchecked{Code: coder.Code(), Message: err.Error()}
-		if u.Code == "lint/history-cut" {
-			u.Fix = "git fetch --unshallow; in CI: fetch-depth: 0"
-		}
-		report = finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{u}}}
+		report = finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{finding.UncheckedBy(err)}}}
 	}
 	report.Tool, report.Verbose, report.Color, report.Summary = "assent "+Version(), c.Bool("verbose"), c.color(), true
-	if asJSON {
-		err = finding.WriteJSON(c.Stdout, report)
-	} else {
-		err = finding.WriteText(c.Stderr, report)
-	}
-	if err != nil {
+	if err := write(report); err != nil {
 		return err
 	}
+	if failOn == finding.Warning && report.Count(finding.Warning) > 0 {
+		return exitWith(finding.ExitFindings)
+	}
 	return exitWith(report.Exit())
+}
+
+// printer is how a report will be written. Nothing is judged for a format that does not exist.
+func (c *call) printer() (func(finding.Report) error, error) {
+	format := map[string]func(io.Writer, finding.Report) error{
+		"": finding.WriteText, "text": finding.WriteText, "json": finding.WriteJSON, "sarif": finding.WriteSARIF, "github": finding.WriteGitHub,
+	}[c.String("format")]
+	if format == nil {
+		return nil, invalid("use --format text, json, sarif or github", "there is no format %q", c.String("format"))
+	}
+	return func(r finding.Report) error {
+		file := c.String("output")
+		switch {
+		case file == "" && (c.String("format") == "text" || c.String("format") == ""):
+			return format(c.Stderr, r)
+		case file == "":
+			return format(c.Stdout, r)
+		}
+		r.Color = false
+		var b bytes.Buffer
+		if err := format(&b, r); err != nil {
+			return err
+		}
+		if !filepath.IsAbs(file) && c.dir() != "." {
+			file = filepath.Join(c.dir(), file)
+		}
+		return writeByRename(file, b.Bytes())
+	}, nil
 }
 
 func (c *call) judge(r *repo.Repo, area string) (finding.Report, error) {
@@ -96,6 +134,12 @@ func (c *call) judge(r *repo.Repo, area string) (finding.Report, error) {
 	}
 	t, err := c.target(r)
 	if err != nil {
+		return finding.Report{}, err
+	}
+	if err := t.Apply(c.ctx, lint.Options{Trust: c.String("trust"), All: c.Bool("all")}); err != nil {
+		return finding.Report{}, err
+	}
+	if t.Raise, err = raised(c.StringSlice("severity")); err != nil {
 		return finding.Report{}, err
 	}
 	checks := hooks.Checks(t, r, c.Now().UTC().Format(time.DateOnly), true)
@@ -120,6 +164,34 @@ func (c *call) judge(r *repo.Repo, area string) (finding.Report, error) {
 	return report, nil
 }
 
+// raised reads the severities of the command line, CODE=LEVEL.
+func raised(args []string) (map[string]finding.Severity, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	var codes []string
+	for _, k := range hooks.AllCodes() {
+		codes = append(codes, k.Code)
+	}
+	out := map[string]finding.Severity{}
+	for _, a := range args {
+		code, level, ok := strings.Cut(a, "=")
+		s, known := finding.ParseSeverity(level)
+		if !ok || !known {
+			return nil, invalid("write --severity CODE=error, warning or info", "%q gives no code a severity", a)
+		}
+		if !slices.Contains(codes, code) {
+			hint := "`assent explain` lists all codes"
+			if near := boundary.Nearest(code, codes); near != "" {
+				hint = "did you mean " + near + "?"
+			}
+			return nil, invalid(hint, "there is no finding code %q", code)
+		}
+		out[code] = s
+	}
+	return out, nil
+}
+
 // writeBaseline records today's error findings, so that an old base can be adopted, and
 // says what it adds and drops.
 func (c *call) writeBaseline(r *repo.Repo, t *lint.Target, report finding.Report) error {
@@ -140,7 +212,7 @@ func (c *call) writeBaseline(r *repo.Repo, t *lint.Target, report finding.Report
 	}
 	defer s.Close()
 	_, err = s.Update(c.ctx, func(tx *store.Tx) error {
-		name := store.Name{Root: treeRoot, Path: lint.BaselineName}
+		name := store.Name{Root: treeRoot, Path: t.Config.Baseline}
 		old, err := tx.Read(name)
 		if err != nil {
 			return err
@@ -164,7 +236,7 @@ func (c *call) writeBaseline(r *repo.Repo, t *lint.Target, report finding.Report
 	for _, e := range dropped {
 		c.out("dropped %s %s", e.Code, e.Path)
 	}
-	c.say("%s holds %s; add it: git add %s", lint.BaselineName, entries(len(b.Entries)), lint.BaselineName)
+	c.say("%s holds %s; add it: git add %s", t.Config.Baseline, entries(len(b.Entries)), t.Config.Baseline)
 	return exit(finding.ExitOK)
 }
 
@@ -242,12 +314,12 @@ func explainCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			all := allChecks()
+			all := hooks.AllCodes()
 			if c.NArg() == 1 {
 				code := c.Args().First()
 				all = nil
 				var near []string
-				for _, k := range allChecks() {
+				for _, k := range hooks.AllCodes() {
 					switch {
 					case k.Code == code:
 						all = []finding.Check{k}
@@ -278,11 +350,6 @@ func explainCommand() *cli.Command {
 			return nil
 		}),
 	}
-}
-
-// allChecks is the list of every check of every domain, and of lint itself.
-func allChecks() []finding.Check {
-	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, approval.Codes, hooks.Codes, lint.Codes)
 }
 
 type explanation struct {
