@@ -277,7 +277,7 @@ func parseLsFiles(in io.Reader) ([]Entry, error) {
 		f := strings.Split(head, " ")
 		skip := false
 		if len(f) == 4 && len(f[0]) == 1 {
-			skip = f[0] == "S"
+			skip = f[0] == "S" || f[0] == strings.ToLower(f[0]) // with -v: small letters are assumed to be unchanged
 			f = f[1:]
 		}
 		if !ok || len(f) != 3 || path == "" {

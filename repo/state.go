@@ -12,12 +12,54 @@ import (
 // InSequence reports whether a rebase, am, or a cherry-pick or revert of several commits
 // is under way in this worktree. A lone cherry-pick or revert is not a sequence.
 func (r *Repo) InSequence() bool {
-	for _, name := range []string{"rebase-merge", "rebase-apply", "sequencer"} {
-		if _, err := os.Lstat(filepath.Join(r.GitDir, name)); err == nil {
-			return true
+	return r.marked("rebase-merge") || r.marked("rebase-apply") || r.marked("sequencer")
+}
+
+func (r *Repo) marked(name string) bool {
+	_, err := os.Lstat(filepath.Join(r.GitDir, name))
+	return err == nil
+}
+
+// State is what is under way in this worktree. Several may hold at once: a rebase can stop
+// in a merge.
+type State struct {
+	Branch                                                          string // "" when detached
+	Unborn, Detached                                                bool
+	Merge, Rebase, Am, CherryPick, Revert, Sequence, Squash, Bisect bool
+}
+
+// Busy names what has to be ended before a commit of our own can be made, "" for nothing. A
+// bisect is a detached HEAD and no more.
+func (s State) Busy() string {
+	for _, x := range []struct {
+		is   bool
+		name string
+	}{{s.Merge, "a merge"}, {s.Rebase, "a rebase"}, {s.Am, "git am"}, {s.CherryPick, "a cherry-pick"}, {s.Revert, "a revert"}, {s.Sequence, "a sequence of cherry-picks or reverts"}, {s.Squash, "a squash merge"}} {
+		if x.is {
+			return x.name
 		}
 	}
-	return false
+	return ""
+}
+
+// State asks what is under way. CHERRY_PICK_HEAD and REVERT_HEAD are refs, which are no files
+// in a reftable repository; the rest are files of the worktree's own Git directory.
+func (r *Repo) State(ctx context.Context) (State, error) {
+	s := State{
+		Merge: r.marked("MERGE_HEAD"), Squash: r.marked("SQUASH_MSG"), Sequence: r.marked("sequencer"), Bisect: r.marked("BISECT_LOG"),
+		Rebase: r.marked("rebase-merge"), CherryPick: r.HasObject("CHERRY_PICK_HEAD"), Revert: r.HasObject("REVERT_HEAD"),
+	}
+	if r.marked("rebase-apply") {
+		s.Am = r.marked(filepath.Join("rebase-apply", "applying"))
+		s.Rebase = s.Rebase || !s.Am
+	}
+	_, err := r.HeadCommit()
+	if s.Unborn = errors.Is(err, ErrNoBranch); err != nil && !s.Unborn {
+		return s, err
+	}
+	s.Branch, err = r.Branch(ctx)
+	s.Detached = s.Branch == ""
+	return s, err
 }
 
 // HooksPath is where Git looks for hook files here, and who said so.

@@ -22,13 +22,19 @@ func recoverCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return c.withStore(func(_ *repo.Repo, s *store.Store) error { return c.recover(s, asJSON) })
+			return c.withStore(func(r *repo.Repo, s *store.Store) error {
+				done, err := r.RecoverPublish(c.ctx)
+				if err != nil {
+					return err
+				}
+				return c.recover(s, done, asJSON)
+			})
 		}),
 	}
 }
 
 // recover completes or resolves what was interrupted, and says so.
-func (c *call) recover(s *store.Store, asJSON bool) (err error) {
+func (c *call) recover(s *store.Store, commits []string, asJSON bool) (err error) {
 	var rec store.Recovery
 	switch how := store.Resolution(c.String("resolve")); how {
 	case "":
@@ -45,13 +51,17 @@ func (c *call) recover(s *store.Store, asJSON bool) (err error) {
 		return err
 	}
 	if asJSON {
-		return c.printJSON(recovered{1, rec.Pending, rec.Files})
+		return c.printJSON(recovered{1, rec.Pending, rec.Files, append([]string{}, commits...)})
 	}
-	if !rec.Pending {
+	if rec.Pending {
+		c.say("completed: %s", strings.Join(rec.Files, " "))
+	}
+	for _, done := range commits {
+		c.say("%s", done)
+	}
+	if !rec.Pending && len(commits) == 0 {
 		c.say("nothing was interrupted")
-		return nil
 	}
-	c.say("completed: %s", strings.Join(rec.Files, " "))
 	return nil
 }
 
@@ -59,4 +69,5 @@ type recovered struct {
 	SchemaVersion int      `json:"schema_version"`
 	Pending       bool     `json:"pending"`
 	Files         []string `json:"files"`
+	Commits       []string `json:"commits"` // what was done about commits that were being published
 }
