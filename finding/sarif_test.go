@@ -40,7 +40,9 @@ func TestWriteSARIF(t *testing.T) {
 
 	var log struct {
 		Runs []struct {
-			Tool    struct{ Driver struct{ Rules []struct{ ID string } } }
+			Tool struct {
+				Driver struct{ Rules []struct{ ID string } }
+			}
 			Results []struct {
 				RuleID        string
 				RuleIndex     int

@@ -24,7 +24,9 @@ var Codes = []finding.Check{
 		Doc: "Git runs no pre-commit for fast-forwards, rebase picks, cherry-picks, reverts and am. What HEAD then carries was judged afterwards."},
 }
 
-func gateFinding(v shortcut.Verdict, id string) (f finding.Finding, ok bool) {
+// GateFinding is the finding about a commit of which a receipt tells; ok is false if it tells
+// nothing.
+func GateFinding(v shortcut.Verdict, id string) (f finding.Finding, ok bool) {
 	for _, c := range Codes {
 		if c.Code == "gate/"+string(v) {
 			f = finding.Finding{Code: c.Code, Title: c.Title, Severity: c.Severity, Key: id, Commit: id, Message: map[shortcut.Verdict]string{
@@ -51,7 +53,7 @@ func gateChecks(r *repo.Repo) []finding.Check {
 				parent = p.Commit.Parents[0]
 			}
 			v := receipts().Outcome(p.Commit.Tree, parent)
-			if f, ok := gateFinding(v, p.Commit.ID); ok && f.Code == c.Code {
+			if f, ok := GateFinding(v, p.Commit.ID); ok && f.Code == c.Code {
 				p.Report(f)
 			}
 			return nil
@@ -75,7 +77,7 @@ func judgeHead(r *run) error {
 	if c.Checked(head.Tree, parent) {
 		return nil
 	}
-	log, err := r.repo.HeadLog(r.ctx, 2)
+	log, err := r.repo.HeadLog(r.ctx, 20)
 	if err != nil {
 		return err
 	}
@@ -85,9 +87,10 @@ func judgeHead(r *run) error {
 	}
 	// An amended commit was checked on the commit that it replaces.
 	if strings.HasPrefix(subject, "commit (amend)") && len(log) > 1 && c.Checked(head.Tree, log[1].ID) {
+		c.Add(shortcut.Receipt{Head: parent, Tree: head.Tree, Verdict: shortcut.Passed})
 		return nil
 	}
-	cause := r.cause(c, parent, subject)
+	cause := r.cause(c, parent, subject, log)
 	vouched, known := c.Clean(head.Tree)
 	var report finding.Report
 	if !known {
@@ -95,7 +98,10 @@ func judgeHead(r *run) error {
 			return err
 		}
 	}
-	if gate, ok := gateFinding(cause, head.ID); ok && (cause != shortcut.Changed || len(report.Findings) > 0) {
+	if cause == shortcut.Changed && len(report.Findings) == 0 {
+		cause = "" // a formatter that changed nothing of ours
+	}
+	if gate, ok := GateFinding(cause, head.ID); ok {
 		report.Findings = append([]finding.Finding{gate}, report.Findings...)
 	}
 	outcome := shortcut.Receipt{Head: parent, Tree: head.Tree, Watched: vouched.Watched, Key: c.Key(), Verdict: cause}
@@ -110,21 +116,26 @@ func judgeHead(r *run) error {
 	}
 	r.verdict = verdictText(report)
 	if report.Exit() != finding.ExitOK {
-		report.LastHint = "assent: the commit stands, but a push and CI will refuse it. " + strings.TrimPrefix(Action(report.Findings), "assent: ")
+		report.LastHint = "assent: the commit stands, but a push and CI will refuse it; " + strings.TrimPrefix(Action(report.Findings), "assent: ")
 	}
 	r.print(report)
 	return nil
 }
 
 // cause says why no receipt vouches for HEAD. Where the guard is not in use it is nobody's
-// fault, and none is named; a switch of branches makes no commit.
-func (r *run) cause(c *shortcut.Receipts, parent, subject string) shortcut.Verdict {
+// fault, and none is named; a switch of branches makes no commit. A later hook changed the
+// commit if the guard's last word let another tree pass on this parent, and that tree is in no
+// commit yet.
+func (r *run) cause(c *shortcut.Receipts, parent, subject string, log []repo.Reflog) shortcut.Verdict {
 	switch {
 	case r.Event == "post-checkout" || !c.Guarded():
 		return ""
 	case !strings.HasPrefix(subject, "commit"):
 		return shortcut.NotRun
-	case c.PassedOn(parent):
+	}
+	last, ok := c.Last()
+	committed := slices.ContainsFunc(log, func(e repo.Reflog) bool { return e.Tree == last.Tree && e.Parent == last.Head })
+	if ok && last.Verdict != shortcut.Blocked && last.Head == parent && !committed {
 		return shortcut.Changed
 	}
 	return shortcut.Bypassed

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"assent/finding"
 	"assent/lint"
@@ -30,14 +31,17 @@ func judgeMessage(r *run) error {
 	if err != nil {
 		return err
 	}
-	if !bytes.Contains(bytes.ToLower(raw), []byte("skmb:")) {
+	if !bytes.Contains(bytes.ToLower(raw), []byte("skmb")) {
 		return nil
 	}
+	at := 0
 	for line := range bytes.Lines(raw) {
-		if bytes.HasSuffix(bytes.TrimRight(line, "\r\n"), []byte(scissors)) {
-			raw, _, _ = bytes.Cut(raw, line)
+		text := string(bytes.TrimRight(line, "\r\n"))
+		if comment, ok := strings.CutSuffix(text, scissors); ok && utf8.RuneCountInString(comment) == 1 {
+			raw = raw[:at]
 			break
 		}
+		at += len(line)
 	}
 	message, err := r.repo.StripComments(r.ctx, raw)
 	if err != nil || len(skmb.Trailers(message)) == 0 {

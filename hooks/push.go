@@ -30,10 +30,14 @@ func judgePush(r *run) error {
 	if err != nil {
 		return err
 	}
+	other, err := r.other(updates)
+	if err != nil {
+		return err
+	}
 	judged := map[span]finding.Report{}
 	var refused []string
 	for _, u := range updates {
-		s, err := r.brings(u)
+		s, err := r.brings(u, other)
 		report, told := judged[s]
 		if err == nil && len(s.tip) > 0 && !told {
 			report, err = r.judgeSpan(s)
@@ -50,7 +54,7 @@ func judgePush(r *run) error {
 		default:
 			refused = append(refused, u.remote+": refused: it could not be judged")
 		}
-		if !told && len(report.Findings)+len(report.Unchecked) > 0 {
+		if !told && report.Count(finding.Error)+report.Count(finding.Warning)+len(report.Unchecked) > 0 {
 			report.Summary = true
 			r.print(report)
 		}
@@ -84,8 +88,9 @@ func (r *run) updates() ([]update, error) {
 			continue
 		case r.Event == "pre-receive" && len(f) == 3: // old, new, ref
 			out = append(out, update{local: f[2], localID: f[1], remote: f[2], remoteID: f[0]})
-		case r.Event == "pre-push" && len(f) == 4:
-			out = append(out, update{f[0], f[1], f[2], f[3]})
+		case r.Event == "pre-push" && len(f) >= 4: // the source is as it was typed, perhaps with blanks
+			n := len(f)
+			out = append(out, update{strings.Join(f[:n-3], " "), f[n-3], f[n-2], f[n-1]})
 		default:
 			return nil, fmt.Errorf("the line %q is none that Git writes to %s", lines.Text(), r.Event)
 		}
@@ -121,24 +126,73 @@ type span struct {
 
 // brings finds out what a ref brings. Nothing is brought by a deletion, by something that is
 // no commit, and by commits that the other side has already.
-func (r *run) brings(u update) (span, error) {
+func (r *run) brings(u update, o otherSide) (span, error) {
 	if isZero(u.localID) {
 		return span{}, nil
 	}
 	tip, err := r.repo.Peel(u.localID)
-	if err != nil || tip == "" {
+	if err != nil || tip == "" || !o.lacks[tip] {
 		return span{}, err
 	}
-	not, old, trusted, err := r.known(u, tip)
-	if err != nil {
-		return span{}, err
-	}
-	ids, on, err := r.repo.NewCommits(r.ctx, tip, not...)
+	ids, on, err := r.repo.NewCommits(r.ctx, tip, o.has...)
 	if err != nil || len(ids) == 0 {
 		return span{}, err
 	}
-	on = cmp.Or(old, on)
+	trusted := ""
+	switch old := o.old[u.remoteID]; {
+	case old != "":
+		forward, err := r.repo.IsAncestor(r.ctx, old, tip)
+		if err != nil {
+			return span{}, err
+		}
+		if forward { // the range from there is judged, and its configuration counts
+			on = old
+		}
+	case r.Event == "pre-receive": // a new ref is measured by the server's HEAD
+		head, err := r.repo.HeadCommit()
+		if err != nil && !errors.Is(err, repo.ErrNoBranch) {
+			return span{}, err
+		}
+		trusted = head.ID
+	}
 	return span{tip, on, cmp.Or(trusted, on, ids[0]), strings.Join(ids, " ")}, nil
+}
+
+// otherSide is what is known of the repository at the other end: what it has, in rev-list's
+// words, the commits at the tips of its refs, and which pushed commits it lacks.
+type otherSide struct {
+	has   []string
+	old   map[string]string // by the id that the push names
+	lacks map[string]bool
+}
+
+func (r *run) other(updates []update) (o otherSide, err error) {
+	o.old = map[string]string{}
+	var tips []string
+	for _, u := range updates {
+		if !isZero(u.remoteID) {
+			var missing *repo.ErrMissingObject
+			old, err := r.repo.Peel(u.remoteID)
+			if err != nil && !errors.As(err, &missing) { // a missing one: the other side has more than this clone
+				return o, err
+			}
+			if old != "" {
+				o.old[u.remoteID] = old
+				o.has = append(o.has, old)
+			}
+		}
+		if tip, err := r.repo.Peel(u.localID); err == nil && tip != "" && !isZero(u.localID) {
+			tips = append(tips, tip)
+		}
+	}
+	switch {
+	case r.Event == "pre-receive":
+		o.has = append(o.has, "--all")
+	case len(r.Args) > 0 && r.Args[0] != "":
+		o.has = append(o.has, "--remotes="+r.Args[0])
+	}
+	o.lacks, err = r.repo.Lacking(r.ctx, tips, o.has)
+	return o, err
 }
 
 func (r *run) judgeSpan(s span) (finding.Report, error) {
@@ -157,41 +211,4 @@ func unchecked(report finding.Report, err error) (finding.Report, error) {
 		return report, err
 	}
 	return finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{finding.UncheckedBy(err)}}}, nil
-}
-
-// known says what the other side has, in rev-list's words. old is the tip of a ref that
-// moves forward: the range from there is judged. trusted is the commit whose configuration
-// counts, where it is not the one that the new commits stand on.
-func (r *run) known(u update, tip string) (not []string, old, trusted string, err error) {
-	before := ""
-	if !isZero(u.remoteID) {
-		var missing *repo.ErrMissingObject
-		if before, err = r.repo.Peel(u.remoteID); err != nil && !errors.As(err, &missing) {
-			return nil, "", "", err // a missing one: the other side has more than this clone
-		}
-	}
-	if before != "" {
-		not = append(not, before)
-		forward, err := r.repo.IsAncestor(r.ctx, before, tip)
-		if err != nil {
-			return nil, "", "", err
-		}
-		if forward {
-			old = before
-		}
-	}
-	if r.Event != "pre-receive" {
-		if len(r.Args) > 0 && r.Args[0] != "" {
-			not = append(not, "--remotes="+r.Args[0])
-		}
-		return not, old, "", nil
-	}
-	if before == "" {
-		head, err := r.repo.HeadCommit() // of the server; a new ref is measured by it
-		if err != nil && !errors.Is(err, repo.ErrNoBranch) {
-			return nil, "", "", err
-		}
-		trusted = head.ID
-	}
-	return append(not, "--all"), old, trusted, nil
 }

@@ -78,7 +78,7 @@ func (c Call) run(ctx context.Context, event Event) int {
 		return finding.ExitOK
 	}
 	if err != nil {
-		r.print(finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{finding.UncheckedBy(err)}}, LastHint: "assent: " + c.Event + " could not check what is about to be committed, so it is stopped"})
+		r.print(finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{finding.UncheckedBy(err)}}, LastHint: "assent: " + c.Event + " could not do its check, so Git is stopped"})
 		return finding.ExitUnchecked
 	}
 	return r.code

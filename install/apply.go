@@ -28,13 +28,6 @@ type State struct {
 	Without []string    `json:"without,omitzero"`
 	Method  Method      `json:"method,omitzero"`
 	Files   []Installed `json:"files"`
-	Keys    []SetKey    `json:"keys,omitzero"`
-}
-
-// SetKey is a key of the clone's configuration that is ours while it has our value.
-type SetKey struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
 }
 
 // Installed is one hook file of ours.
@@ -88,7 +81,7 @@ func Apply(ctx context.Context, s *store.Store, r *repo.Repo, p *Plan) error {
 	}
 	st := State{Version: 1, Answer: p.Answer, Dir: p.Dir, MadeDir: p.MakeDir || before.MadeDir && before.Dir == p.Dir,
 		With: p.With, Without: p.Without, Method: p.Method, Files: []Installed{}}
-	gone := map[string]bool{} // files and keys that this plan takes out
+	gone := map[string]bool{} // files that this plan takes out
 	for _, i := range p.Items {
 		if i.Action == Remove {
 			gone[i.Path] = true
@@ -100,19 +93,9 @@ func Apply(ctx context.Context, s *store.Store, r *repo.Repo, p *Plan) error {
 		}
 		st.Files = append(st.Files, f)
 	}
-	for _, k := range p.Keys {
-		if gone[k.Name] = true; k.Value != "" {
-			st.Keys = append(st.Keys, SetKey{k.Name, k.Value})
-		}
-	}
 	for _, old := range before.Files { // what an earlier answer installed stays until it is uninstalled
 		if !gone[old.Path] && !slices.ContainsFunc(st.Files, func(f Installed) bool { return f.Path == old.Path }) {
 			st.Files = append(st.Files, old)
-		}
-	}
-	for _, old := range before.Keys {
-		if !gone[old.Name] {
-			st.Keys = append(st.Keys, old)
 		}
 	}
 	if err := remember(ctx, s, st); err != nil {

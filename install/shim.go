@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"assent/hooks"
@@ -18,13 +19,24 @@ const (
 // shim is the hook file of an event. It runs the hook that stood there before, then the
 // program: the baked path if it can be executed, else `assent` from PATH. It does not
 // exec, because another tool may have appended its text. bin is "" where no path is baked.
-func shim(e hooks.Event, bin string) []byte {
+func shim(e hooks.Event, bin string) []byte { return shimText(e, bin, e.Stdin()) }
+
+// pastShims are the texts that earlier versions wrote for an event: they are ours, and are
+// replaced. The first version did not share standard input with a chained hook.
+func pastShims(e hooks.Event, bin string) [][]byte {
+	if e.Stdin() {
+		return [][]byte{shimText(e, bin, false)}
+	}
+	return nil
+}
+
+func shimText(e hooks.Event, bin string, lines bool) []byte {
 	var b strings.Builder
 	chain := e.Name + ".pre-assent"
 	fmt.Fprintf(&b, "#!/bin/sh\n%s%s\n", shimMark, e.Name)
 	fmt.Fprintf(&b, "chained=${0%%/*}/%s\n", chain)
 	feed := ""
-	if e.Stdin() { // read once, for both; the dot keeps the last newline
+	if lines { // read once, for both; the dot keeps the last newline
 		b.WriteString("lines=$(cat; echo .)\n")
 		feed = "printf %s \"${lines%.}\" 2>/dev/null | "
 	}
@@ -63,13 +75,25 @@ func isOurs(data []byte) bool {
 func isShim(e hooks.Event, data []byte) bool {
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	text = strings.TrimSuffix(text, string(behind([]byte(text))))
-	bin := ""
-	if _, rest, ok := strings.Cut(text, "\nif test -x '"); ok {
+	bin := baked([]byte(text))
+	return text == string(shim(e, bin)) || slices.ContainsFunc(pastShims(e, bin), func(past []byte) bool { return text == string(past) })
+}
+
+// isCurrent reports whether a hook file of ours is what would be written today.
+func isCurrent(e hooks.Event, data []byte) bool {
+	text, _, _ := bytes.Cut(data, []byte(shimEnd))
+	return string(text)+shimEnd == string(shim(e, baked(data)))
+}
+
+// baked is the path of the program that a hook file of ours was made for, "" if it looks in
+// PATH alone.
+func baked(data []byte) string {
+	if _, rest, ok := strings.Cut(strings.ReplaceAll(string(data), "\r\n", "\n"), "\nif test -x '"); ok {
 		if quoted, _, ok := strings.Cut(rest, "; then\n"); ok {
-			bin = strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), `'\''`, "'")
+			return strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), `'\''`, "'")
 		}
 	}
-	return text == string(shim(e, bin))
+	return ""
 }
 
 // behind returns what another tool appended after our last line.

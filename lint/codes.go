@@ -10,6 +10,8 @@ var Codes = []finding.Check{
 		Doc: "Where the file system does not tell cases apart, one of the two files hides the other. Rename one."},
 	{Code: "lint/config-changed", Severity: finding.Warning, Title: "the change touches .assent.yaml",
 		Doc: "A range is judged with the configuration of its base, so that a branch cannot loosen the gate that judges it. The change takes effect after it has landed."},
+	{Code: "lint/config-unreadable", Severity: finding.Error, Fixed: true, Title: "the configuration cannot be read",
+		Doc: "What is judged has an .assent.yaml that breaks a rule: it would stop every commit after it. Of the commit before it is a warning, and the defaults are taken."},
 	{Code: "lint/baseline-grew", Severity: finding.Error, Fixed: true, Title: "a change exempts a finding that it brings",
 		Doc: "A baseline entry counts only if the trusted baseline has it, or the parent already had the finding. Mend what the change brings instead."},
 	{Code: "lint/baseline-stale", Severity: finding.Warning, Title: "a baseline entry has no finding any more",

@@ -208,7 +208,8 @@ func OfCommit(r *repo.Repo, info repo.CommitInfo) (t *Target, err error) {
 	}
 	t.changedBetween(info.ID, info.Parents...)
 	t.commits = func() ([]finding.Commit, error) { return commits(r, []string{info.ID}) }
-	return t, t.configure(trusted)
+	t.configureFrom(trusted)
+	return t, nil
 }
 
 // Range judges the end of a..b against the merge base of both, with the configuration of
@@ -274,9 +275,7 @@ func (t *Target) between(from, to string, trusted *repo.Snapshot, ids []string) 
 		t.changedBetween(to, from)
 	}
 	t.Sides, t.trusted = []finding.Tree{t.New, trusted}, trusted
-	if err := t.configure(trusted); err != nil {
-		return err
-	}
+	t.configureFrom(trusted)
 	t.compareConfig(nil, trusted)
 	return nil
 }
@@ -318,9 +317,7 @@ func MergeWith(ctx context.Context, r *repo.Repo, ours, other string) (*Target, 
 		}
 	}
 	t.Parents, t.Sides, t.trusted = []finding.Tree{theirs, mine}, []finding.Tree{mine, theirs}, theirs
-	if err := t.configure(theirs); err != nil {
-		return nil, err
-	}
+	t.configureFrom(theirs)
 	for _, name := range conflicts {
 		f := finding.Finding{Code: "lint/merge-conflict", Severity: finding.Info, Path: name, Key: name,
 			Message: "merging " + other + " conflicts here", Fix: "merge it, and resolve the conflict"}
@@ -363,10 +360,25 @@ func (e *HistoryCut) Hint() string {
 // Code makes it an unchecked part of the run.
 func (e *HistoryCut) Code() string { return "lint/history-cut" }
 
-func (t *Target) configure(trusted finding.Tree) error {
-	c, err := config.Load(trusted)
-	t.Config = c
+// configure takes the configuration from a tree that is also what is judged.
+func (t *Target) configure(own finding.Tree) (err error) {
+	t.Config, err = config.Load(own)
 	return err
+}
+
+// configureFrom takes the configuration from a commit before the one that is judged. If that
+// cannot be read the defaults stand in for it, or nothing could ever mend it; that what is
+// judged has one that cannot be read is an error.
+func (t *Target) configureFrom(trusted finding.Tree) {
+	var err error
+	if t.Config, err = config.Load(trusted); err != nil {
+		t.Config = config.Default()
+		t.say(finding.Finding{Code: "lint/config-unreadable", Severity: finding.Warning, Key: "base", Path: config.Name,
+			Message: "the configuration before this change cannot be read, so the defaults were taken: " + err.Error()})
+	}
+	if _, err := config.Load(t.New); err != nil {
+		t.say(finding.Finding{Code: "lint/config-unreadable", Path: config.Name, Message: err.Error(), Fix: "mend the file"})
+	}
 }
 
 // Apply carries out the options.
@@ -391,10 +403,10 @@ func (t *Target) Apply(ctx context.Context, o Options) error {
 		return cut(t.repo, err, o.Trust)
 	}
 	t.trusted = tree
-	t.own.Findings = slices.DeleteFunc(t.own.Findings, func(f finding.Finding) bool { return f.Code == "lint/config-loosened" })
-	if err := t.configure(tree); err != nil {
-		return err
-	}
+	t.own.Findings = slices.DeleteFunc(t.own.Findings, func(f finding.Finding) bool {
+		return f.Code == "lint/config-loosened" || f.Code == "lint/config-unreadable"
+	})
+	t.configureFrom(tree)
 	if t.Mode == ModeStaged && !slices.Equal(Watch(t.Config), t.Staged.Watch) {
 		if t.Staged, err = t.repo.Staged(ctx, Watch(t.Config)...); err != nil {
 			return err

@@ -32,7 +32,7 @@ var (
 	ErrUnsuitable  = errors.New("the file cannot be committed by itself")
 	ErrHook        = errors.New("a hook of this repository refused the commit")
 	ErrHookChanged = errors.New("a hook of this repository changed what was to be committed")
-	ErrCommit      = errors.New("Git could not make the commit")
+	ErrCommit      = errors.New("the commit could not be made")
 	ErrMoved       = errors.New("HEAD or the index changed meanwhile: look again")
 	ErrLocked      = errors.New("another Git command holds the index")
 )

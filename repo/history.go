@@ -158,21 +158,58 @@ func (r *Repo) Mentioning(ctx context.Context, text string) ([]Version, error) {
 }
 
 // Reflog is one entry of what HEAD was.
-type Reflog struct{ ID, Subject string }
+type Reflog struct {
+	ID, Tree string
+	Parent   string // the first; "" of a root
+	Subject  string
+}
 
 // HeadLog returns the newest entries of HEAD's reflog, none if it has none.
 func (r *Repo) HeadLog(ctx context.Context, most int) ([]Reflog, error) {
-	out, err := r.git(ctx, "log", "-g", fmt.Sprintf("-%d", most), "--no-show-signature", "--no-color", "--no-ext-diff", "-z", "--format=%H %gs", "HEAD", "--")
+	out, err := r.git(ctx, "log", "-g", fmt.Sprintf("-%d", most), "--no-show-signature", "--no-color", "--no-ext-diff", "-z", "--format=%H%n%T%n%P%n%gs", "HEAD", "--")
 	if err != nil {
 		return nil, err
 	}
 	var log []Reflog
 	for entry := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		if id, subject, ok := strings.Cut(entry, " "); ok {
-			log = append(log, Reflog{id, strings.TrimSuffix(subject, "\n")})
+		if f := strings.SplitN(entry, "\n", 4); len(f) == 4 {
+			parent, _, _ := strings.Cut(f[2], " ")
+			log = append(log, Reflog{f[0], f[1], parent, f[3]})
 		}
 	}
 	return log, nil
+}
+
+// Lacking returns those of some commits that are not reachable from what the other side has,
+// in rev-list's words, and everything between.
+func (r *Repo) Lacking(ctx context.Context, tips, has []string) (map[string]bool, error) {
+	out := map[string]bool{}
+	if len(tips) == 0 {
+		return out, nil
+	}
+	var in strings.Builder
+	args := []string{"rev-list", "--stdin", "--not"}
+	for _, tip := range tips {
+		fmt.Fprintln(&in, tip)
+	}
+	for _, h := range has {
+		if strings.HasPrefix(h, "-") {
+			args = append(args, h)
+		} else {
+			fmt.Fprintln(&in, "^"+h)
+		}
+	}
+	c := r.command(args...)
+	c.Stdin, c.Timeout = strings.NewReader(in.String()), WriteTimeout
+	c.Stdout = func(in io.Reader) error {
+		lines := bufio.NewScanner(in)
+		for lines.Scan() {
+			out[lines.Text()] = true
+		}
+		return lines.Err()
+	}
+	_, err := r.run(ctx, c, args)
+	return out, err
 }
 
 // NewCommits lists the commits reachable from tip and from none of what follows --not in

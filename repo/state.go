@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -189,4 +190,65 @@ func (r *Repo) StripComments(ctx context.Context, message []byte) (string, error
 	c.Stdin = bytes.NewReader(message)
 	out, err := r.run(ctx, c, args)
 	return string(out), err
+}
+
+// Worktrees are the tops of all worktrees of the repository, this one included.
+func (r *Repo) Worktrees(ctx context.Context) ([]string, error) {
+	out, err := r.git(ctx, "worktree", "list", "--porcelain")
+	if err != nil {
+		return nil, err
+	}
+	var tops []string
+	for block := range strings.SplitSeq(string(out), "\n\n") {
+		if top, ok := strings.CutPrefix(strings.SplitN(block, "\n", 2)[0], "worktree "); ok && !strings.Contains(block, "\nbare") && !strings.Contains(block, "\nprunable") {
+			tops = append(tops, top)
+		}
+	}
+	return tops, nil
+}
+
+// Submodules are the paths of the submodules that the index has.
+func (r *Repo) Submodules(ctx context.Context) ([]string, error) {
+	entries, err := r.listIndex(ctx, nil)
+	var out []string
+	for _, e := range entries {
+		if e.Mode == ModeGitlink {
+			out = append(out, e.Path)
+		}
+	}
+	return out, err
+}
+
+// Setting is a value of a key, and who gave it.
+type Setting struct{ Value, Scope, Origin string }
+
+// AllConfig returns every value that a key has for Git, in the order in which Git reads them,
+// with scope and origin.
+func (r *Repo) AllConfig(ctx context.Context, key string) ([]Setting, error) {
+	out, err := r.git(ctx, "config", "--show-scope", "--show-origin", "-z", "--get-all", key)
+	var git *GitError
+	if errors.As(err, &git) && git.Code == 1 {
+		return nil, nil
+	}
+	f := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	var all []Setting
+	for ; len(f) >= 3; f = f[3:] {
+		all = append(all, Setting{f[2], f[0], strings.TrimPrefix(f[1], "file:")})
+	}
+	return all, err
+}
+
+// LastCommits reads the newest commits of HEAD, none before the first.
+func (r *Repo) LastCommits(ctx context.Context, most int) ([]CommitInfo, error) {
+	if _, err := r.HeadCommit(); err != nil {
+		if errors.Is(err, ErrNoBranch) {
+			err = nil
+		}
+		return nil, err
+	}
+	ids, err := r.listCommits(ctx, fmt.Sprintf("--max-count=%d", most), "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	return r.Commits(ids...)
 }

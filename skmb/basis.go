@@ -353,22 +353,58 @@ func sortedKeysOf(m map[string]string) []string {
 	return keys
 }
 
-// Trailers returns the ids of the `SKMB:` trailers of a commit message: lines of its last
-// paragraph (git-interpret-trailers(1)).
+// Trailers returns the ids of the `SKMB:` trailers of a commit message. What trailers are is
+// Git's rule (git-interpret-trailers(1)): the last paragraph, if all of its lines are trailers,
+// or a quarter of them are and one is Git's own. A block of conflicts at the end does not
+// count as a paragraph.
 func Trailers(message string) []string {
-	paragraphs := strings.Split(strings.TrimSpace(strings.ReplaceAll(message, "\r\n", "\n")), "\n\n")
-	if len(paragraphs) < 2 {
+	lines := strings.Split(strings.TrimRight(strings.ReplaceAll(message, "\r\n", "\n"), " \t\n"), "\n")
+	block := lastParagraph(lines)
+	if len(block) > 0 && strings.HasPrefix(block[0], "Conflicts:") {
+		block = lastParagraph(lines[:len(lines)-len(block)])
+	}
+	if len(block) == 0 {
 		return nil
 	}
 	var out []string
-	for line := range strings.Lines(paragraphs[len(paragraphs)-1]) {
-		key, value, ok := strings.Cut(strings.TrimRight(line, "\n"), ":")
-		if !ok || !strings.EqualFold(key, "SKMB") {
+	trailers, others, own := 0, 0, false
+	for _, line := range block {
+		key, value, ok := strings.Cut(line, ":")
+		key = strings.TrimRight(key, " \t")
+		switch {
+		case strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t"): // goes on with the line above
+			continue
+		case strings.HasPrefix(line, "(cherry picked from commit "):
+			trailers, own = trailers+1, true
+			continue
+		case !ok || key == "" || strings.Trim(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-") != "":
+			others++
 			continue
 		}
-		out = append(out, strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })...)
+		trailers++
+		own = own || key == "Signed-off-by"
+		if strings.EqualFold(key, "SKMB") {
+			out = append(out, strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })...)
+		}
+	}
+	if others > 0 && (!own || trailers*3 < others) {
+		return nil
 	}
 	return out
+}
+
+// lastParagraph is what follows the last blank line; nothing if there is no blank line, for
+// then it is the subject.
+func lastParagraph(lines []string) []string {
+	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
+		lines = lines[:len(lines)-1]
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.TrimSpace(lines[i]) == "" {
+			return lines[i+1:]
+		}
+	}
+	return nil
 }
 
 // CommitChecks hold the trailers of each commit message against the bases of the tree: a

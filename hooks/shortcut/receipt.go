@@ -50,10 +50,10 @@ const (
 	NotRun   Verdict = "not-run"
 )
 
-// letPass reports whether a guard event found nothing to object to. The events after a
-// commit write receipts too, which vouch for a tree but not that it was held back in time.
-func (x Receipt) letPass() bool {
-	return (x.Event == "pre-commit" || x.Event == "pre-merge-commit") && (x.Verdict == Clean || x.Verdict == Passed)
+// guard reports whether a guard event wrote the receipt. The events after a commit write
+// receipts too, which vouch for a tree but not that it was held back in time.
+func (x Receipt) guard() bool {
+	return (x.Event == "pre-commit" || x.Event == "pre-merge-commit") && (x.Verdict == Clean || x.Verdict == Passed || x.Verdict == Blocked)
 }
 
 const maxReceipts = 1 << 20
@@ -117,22 +117,23 @@ func (c *Receipts) about(tree string) iter.Seq[Receipt] {
 }
 
 // Clean returns the receipt that shows a tree to be clean for this build, today, with this
-// watch list.
+// watch list. What was said last counts.
 func (c *Receipts) Clean(tree string) (Receipt, bool) {
 	key := c.Key()
 	for x := range c.about(tree) {
-		if x.Verdict == Clean && x.Key == key {
-			return x, true
+		if x.Key == key && (x.Verdict == Clean || x.Verdict == Blocked) {
+			return x, x.Verdict == Clean
 		}
 	}
 	return Receipt{}, false
 }
 
 // Checked reports whether a guard event let a commit pass: the same tree on the same HEAD.
+// What it said last counts.
 func (c *Receipts) Checked(tree, head string) bool {
 	for x := range c.about(tree) {
-		if x.letPass() && x.Head == head {
-			return true
+		if x.Head == head && x.guard() {
+			return x.Verdict != Blocked
 		}
 	}
 	return false
@@ -143,31 +144,32 @@ func (c *Receipts) Guarded() bool {
 	return bytes.Contains(c.data, []byte(`"event":"pre-commit"`)) || bytes.Contains(c.data, []byte(`"event":"pre-merge-commit"`))
 }
 
-// Outcome is what became known of a commit that no guard event let pass; "" if nothing did.
+// Outcome is what became known of a commit that no guard event let pass; "" if nothing did, or
+// if the same content was checked on the same parent since.
 func (c *Receipts) Outcome(tree, parent string) Verdict {
 	for x := range c.about(tree) {
-		switch x.Verdict {
-		case Bypassed, Changed, NotRun:
-			if x.Head == parent {
-				return x.Verdict
-			}
+		switch {
+		case x.Head != parent:
+		case x.Verdict == Bypassed, x.Verdict == Changed, x.Verdict == NotRun:
+			return x.Verdict
+		case x.Verdict == Passed, x.guard() && x.Verdict == Clean:
+			return ""
 		}
 	}
 	return ""
 }
 
-// PassedOn reports whether a guard event let some tree pass on a HEAD.
-func (c *Receipts) PassedOn(head string) bool {
-	needle := []byte(`"head":"` + head + `"`)
-	for line := range bytes.Lines(c.data) {
+// Last returns the receipt that a guard event of this clone wrote last.
+func (c *Receipts) Last() (Receipt, bool) {
+	for rest := bytes.TrimRight(c.data, "\n"); len(rest) > 0; {
+		start := bytes.LastIndexByte(rest, '\n') + 1
 		var x Receipt
-		if bytes.Contains(line, needle) && json.Unmarshal(line, &x) == nil {
-			if x.letPass() && x.Head == head {
-				return true
-			}
+		if json.Unmarshal(rest[start:], &x) == nil && x.guard() {
+			return x, true
 		}
+		rest = rest[:max(start-1, 0)]
 	}
-	return false
+	return Receipt{}, false
 }
 
 // Key changes with everything besides the watched content that can change a verdict.

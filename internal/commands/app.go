@@ -58,6 +58,10 @@ func (p *Process) Run(app *cli.App) int {
 	app.EnableBashCompletion = true
 	app.OnUsageError = usageError
 	tidy(app.Commands)
+	if len(p.Argv) == 1 && (p.Argv[0] == "--version" || p.Argv[0] == "version") {
+		fmt.Fprintln(p.Stdout, app.Name, Version())
+		return finding.ExitOK
+	}
 	args, dir, err := sortArgs(app, p.Argv)
 	if err == nil {
 		app.Metadata = map[string]any{"process": p, "dir": dir}

@@ -17,6 +17,7 @@ import (
 	"assent/boundary"
 	"assent/finding"
 	"assent/hooks"
+	"assent/install"
 	"assent/lint"
 	"assent/repo"
 	"assent/store"
@@ -314,12 +315,12 @@ func explainCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			all := hooks.AllCodes()
+			all := allCodes()
 			if c.NArg() == 1 {
 				code := c.Args().First()
 				all = nil
 				var near []string
-				for _, k := range hooks.AllCodes() {
+				for _, k := range allCodes() {
 					switch {
 					case k.Code == code:
 						all = []finding.Check{k}
@@ -371,3 +372,6 @@ func explained(checks []finding.Check) explanations {
 	}
 	return out
 }
+
+// allCodes is the list of every finding code.
+func allCodes() []finding.Check { return slices.Concat(hooks.AllCodes(), install.Codes) }

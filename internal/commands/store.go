@@ -16,8 +16,12 @@ const treeRoot = "tree"
 
 // store opens the clone's store with the worktree as a root.
 func (c *call) store(r *repo.Repo) (*store.Store, error) {
+	roots := map[string]string{}
+	if !r.Bare() {
+		roots[treeRoot] = r.Root
+	}
 	return store.Open(store.Options{
-		Private: hooks.Private(r), Roots: map[string]string{treeRoot: r.Root}, Now: c.Now, LockWait: lockWait, Fault: fault,
+		Private: hooks.Private(r), Roots: roots, Now: c.Now, LockWait: lockWait, Fault: fault,
 	})
 }
 
