@@ -2,6 +2,7 @@ package testscripts
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"assent/repo"
 )
 
 // index is the decision index of two accepted records.
@@ -169,12 +172,20 @@ func unquote(s string) string {
 // it. SCRIPT is a file of lines `see REGEXP`, `type TEXT`, `type-code` (the code that the
 // program showed last) and `end CODE`. What stood on the screen becomes stdout.
 func cmdPerson(ts *testscript.TestScript, neg bool, args []string) {
-	steps := strings.Split(strings.TrimSpace(ts.ReadFile(args[0])), "\n")
 	cmd := exec.Command(lookPath(ts, args[1]), args[2:]...)
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = environ(ts)
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 200, Cols: 200})
+	screen, err := attend(cmd, strings.TrimSpace(ts.ReadFile(args[0])))
+	fmt.Fprint(ts.Stdout(), screen)
 	ts.Check(err)
+}
+
+// attend is a person at a terminal who follows a script.
+func attend(cmd *exec.Cmd, script string) (string, error) {
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 200, Cols: 200})
+	if err != nil {
+		return "", err
+	}
 	defer tty.Close()
 	var mu sync.Mutex
 	var screen bytes.Buffer
@@ -194,7 +205,7 @@ func cmdPerson(ts *testscript.TestScript, neg bool, args []string) {
 	}()
 	seen := func() string { mu.Lock(); defer mu.Unlock(); return screen.String() }
 	from, want := 0, 0
-	for _, s := range steps {
+	for s := range strings.SplitSeq(script, "\n") {
 		verb, rest, _ := strings.Cut(s, " ")
 		switch verb {
 		case "see":
@@ -208,33 +219,86 @@ func cmdPerson(ts *testscript.TestScript, neg bool, args []string) {
 				}
 				if time.Now().After(deadline) {
 					cmd.Process.Kill()
-					ts.Fatalf("never saw %q; the screen:\n%s", rest, text)
+					return text, fmt.Errorf("never saw %q; the screen:\n%s", rest, text)
 				}
 				time.Sleep(5 * time.Millisecond)
 			}
 		case "type":
-			_, err := tty.WriteString(rest + "\r")
-			ts.Check(err)
+			_, err = tty.WriteString(rest + "\r")
 		case "type-code":
 			codes := regexp.MustCompile(`[2-9A-HJ-NP-Z]{6}`).FindAllString(seen(), -1)
 			if len(codes) == 0 {
-				ts.Fatalf("no code on the screen:\n%s", seen())
+				return seen(), fmt.Errorf("no code on the screen:\n%s", seen())
 			}
-			_, err := tty.WriteString(codes[len(codes)-1] + "\r")
-			ts.Check(err)
+			_, err = tty.WriteString(codes[len(codes)-1] + "\r")
 		case "end":
 			want, err = strconv.Atoi(rest)
-			ts.Check(err)
 		default:
-			ts.Fatalf("a person cannot %q", s)
+			err = fmt.Errorf("a person cannot %q", s)
+		}
+		if err != nil {
+			return seen(), err
 		}
 	}
 	err = cmd.Wait()
 	<-closed
-	fmt.Fprint(ts.Stdout(), seen())
 	if code := cmd.ProcessState.ExitCode(); code != want {
-		ts.Fatalf("%v ended with %d, not %d (%v); the screen:\n%s", args[1:], code, want, err, seen())
+		return seen(), fmt.Errorf("%v ended with %d, not %d (%v); the screen:\n%s", cmd.Args, code, want, err, seen())
 	}
+	return seen(), nil
+}
+
+// commitpath FILE LINE: adds a line to FILE in HEAD, in the index and on disk, and commits
+// that alone, as a program does that keeps a file of its own.
+func cmdCommitPath(ts *testscript.TestScript, neg bool, args []string) {
+	err := commitPath(ts.MkAbs("."), args[0], args[1], environ(ts))
+	if err != nil {
+		fmt.Fprintln(ts.Stderr(), err)
+	}
+	if (err == nil) == neg {
+		ts.Fatalf("commitpath %s: %v", args[0], err)
+	}
+}
+
+func commitPath(dir, name, line string, env []string) error {
+	ctx := context.Background()
+	r, err := repo.Open(ctx, dir, env)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	c := repo.PathCommit{Path: name, Message: "docs: learn\n"}
+	for _, place := range []struct {
+		rev  string
+		id   *string
+		data *[]byte
+	}{{"HEAD", &c.HeadID, &c.Head}, {"", &c.IndexID, &c.Index}} {
+		git := func(args ...string) ([]byte, error) {
+			cmd := exec.Command("git", args...)
+			cmd.Dir, cmd.Env = r.Root, env
+			return cmd.Output()
+		}
+		if id, err := git("rev-parse", "--verify", "-q", place.rev+":"+name); err == nil {
+			*place.id = strings.TrimSpace(string(id))
+			if *place.data, err = git("cat-file", "blob", *place.id); err != nil {
+				return err
+			}
+		}
+		*place.data = append(*place.data, line+"\n"...)
+	}
+	p, err := r.Prepare(ctx, c)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(r.Root, name)
+	disk, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, append(disk, line+"\n"...), 0o644)
+	}
+	if err == nil {
+		_, err = p.Publish(ctx)
+	}
+	return err
 }
 
 func lookPath(ts *testscript.TestScript, name string) string {

@@ -71,6 +71,7 @@ func TestStories(t *testing.T) {
 			"replace":    cmdReplace,
 			"parallel":   cmdParallel,
 			"processes":  cmdProcesses,
+			"commitpath": cmdCommitPath,
 		},
 	})
 }
