@@ -91,7 +91,7 @@ func judgeHead(r *run) error {
 		return nil
 	}
 	cause := r.cause(c, parent, subject, log)
-	vouched, known := c.Clean(head.Tree)
+	vouched, known := look.Known()
 	var report finding.Report
 	if !known {
 		if report, vouched, known, err = r.judgeCommit(c, head); err != nil {

@@ -128,6 +128,20 @@ func (c *Receipts) Clean(tree string) (Receipt, bool) {
 	return Receipt{}, false
 }
 
+// cleanEntries returns a receipt of any tree that has these watched entries and is clean, by
+// this build, today.
+func (c *Receipts) cleanEntries(watched string) (Receipt, bool) {
+	key := c.Key()
+	needle := []byte(`"watched":"` + watched + `"`)
+	for line := range bytes.Lines(c.data) {
+		var x Receipt
+		if bytes.Contains(line, needle) && json.Unmarshal(line, &x) == nil && x.Watched == watched && x.Key == key && x.Verdict == Clean {
+			return x, true
+		}
+	}
+	return Receipt{}, false
+}
+
 // Checked reports whether a guard event let a commit pass: the same tree on the same HEAD.
 // What it said last counts.
 func (c *Receipts) Checked(tree, head string) bool {
@@ -247,6 +261,7 @@ func (c *Receipts) Add(all ...Receipt) {
 			lines = append(append(lines, line...), '\n')
 		}
 	}
+	c.data = append(c.data, lines...)
 	file := receiptsFile(c.repo)
 	if len(lines) == 0 || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
 		return

@@ -108,14 +108,35 @@ func (l *Look) Tree(changes []repo.Change) (string, error) {
 }
 
 // Committed reports whether there is nothing to do after a commit: a guard event let it
-// pass, and its base is the one that was archived last.
+// pass, or there is no guard and what it has is known to be clean; and its base is the one
+// that was archived last.
 func (l *Look) Committed() bool {
 	head, err := l.Head()
-	if err != nil || head.ID == "" || l.Receipts.Watch == nil || !l.Receipts.Checked(head.Tree, Parent(head)) {
+	c := l.Receipts
+	if err != nil || head.ID == "" || c.Watch == nil || !c.Checked(head.Tree, Parent(head)) && c.Guarded() {
 		return false
 	}
-	x, ok := l.Receipts.Clean(head.Tree)
+	x, ok := l.Known()
 	return ok && l.archived(x.Watched)
+}
+
+// Known returns the receipt by which HEAD is clean: that of its tree, or, if the index is that
+// tree, one of any tree with the same watched entries, which then becomes one of HEAD's too.
+func (l *Look) Known() (Receipt, bool) {
+	c := l.Receipts
+	if x, ok := c.Clean(l.head.Tree); ok || c.Watch == nil {
+		return x, ok
+	}
+	scan, err := l.Repo.ScanIndex(c.Watch)
+	if err != nil || scan.Folded || scan.Tree != l.head.Tree {
+		return Receipt{}, false
+	}
+	x, ok := c.cleanEntries(c.Watched(scan.Entries))
+	if ok {
+		x.Head, x.Tree = Parent(l.head), l.head.Tree
+		c.Add(x)
+	}
+	return x, ok
 }
 
 // archivedFile says of this worktree which archives hold the base that a digest of watched
