@@ -23,10 +23,10 @@ CGO_ENABLED=0 GOFLAGS=-buildvcs=false go build -trimpath -tags urfave_cli_no_doc
 # (Debian has it). Each is run as the program itself, without a wrapper.
 install_manager() { # NAME
 	case $1 in
-	husky) npm install --silent --no-fund --no-audit --prefix "$work/npm" husky && ln -s "$work/npm/node_modules/.bin/husky" "$work/bin/husky" ;;
+	husky) npm install --silent --no-fund --no-audit --ignore-scripts --prefix "$work/npm" husky && ln -s "$work/npm/node_modules/.bin/husky" "$work/bin/husky" ;;
 	lefthook) GOBIN=$work/bin GOFLAGS= go install github.com/evilmartians/lefthook@latest ;;
 	prek)
-		npm install --silent --no-fund --no-audit --prefix "$work/npm" @j178/prek &&
+		npm install --silent --no-fund --no-audit --ignore-scripts --prefix "$work/npm" @j178/prek &&
 			ln -s "$(find "$work/npm" -type f -name prek -size +1M | head -1)" "$work/bin/prek" && "$work/bin/prek" --version
 		;;
 	pre-commit) command -v pre-commit ;;
