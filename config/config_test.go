@@ -427,3 +427,36 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Loosens tells of everything by which a configuration asks for less, and of nothing else.
+func TestLoosens(t *testing.T) {
+	for _, c := range []struct{ name, before, now, want string }{
+		{"nothing", "", "", ""},
+		{"stricter", "approval: {required: statement}", "approval: {required: signature, touch: true}", ""},
+		{"a weaker yes", "approval: {required: terminal}", "approval: {required: statement}", "approval.required is lowered"},
+		{"a weaker yes in one domain", "approval: {domains: {skmb: {required: signature}}}", "", "approval.required is lowered"},
+		{"no touch", "approval: {touch: true}", "", "approval.touch is switched off"},
+		{"other signers", "", "approval: {allowed_signers: mine}", "approval.allowed_signers names another file"},
+		{"another baseline", "", "baseline: mine.json", "baseline names another file"},
+		{"a related gate", "", "skmb: {gate: related}", "skmb.gate is no longer strict"},
+		{"a root less", "skmb: {roots: [a, b]}", "skmb: {roots: [b]}", "skmb.roots leaves out a"},
+		{"a root more", "skmb: {roots: [a]}", "skmb: {roots: [a, b]}", ""},
+		{"a finding off", "", "severity: {skmb/unresolved: off}", "severity makes skmb/unresolved no finding at all"},
+		{"a finding lowered", "", "severity: {skmb/unresolved: warning}", "severity makes skmb/unresolved of severity warning"},
+		{"a finding raised", "", "severity: {skmb/stray-file: error}", ""},
+		{"a raised one no longer", "severity: {skmb/stray-file: error}", "", "severity leaves out skmb/stray-file"},
+		{"an off one back", "severity: {skmb/stray-file: off}", "", ""},
+		{"the same as before", "severity: {skmb/stray-file: off}", "severity: {skmb/stray-file: off}", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before, err1 := config.Parse([]byte("version: 1\n" + c.before + "\n"))
+			now, err2 := config.Parse([]byte("version: 1\n" + c.now + "\n"))
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			if got := strings.Join(now.Loosens(before), "; "); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
