@@ -50,7 +50,7 @@ type Program struct {
 	Origin string `json:"origin,omitzero"` // file that configures it
 	Binary string `json:"binary,omitzero"` // that a hook file of ours will start
 	Starts bool   `json:"starts"`
-	runs   bool   // it calls this program for the event
+	Calls  bool   `json:"calls_assent"` // for this event, as far as its text shows
 }
 
 // Diagnosis is what doctor saw.
@@ -75,6 +75,7 @@ type looking struct {
 	ctx context.Context
 	Diagnosis
 	answers map[string]string // what a program said to --version, by environment and path
+	byPath  bool              // some hook finds the program by PATH alone
 }
 
 // Diagnose says which programs Git will run here at which event, and whether ours will start.
@@ -105,6 +106,9 @@ func (d Doctor) Diagnose(ctx context.Context) (Diagnosis, error) {
 		}
 	}
 	l.ci()
+	if l.byPath {
+		l.Notes = append(l.Notes, "the hooks find assent by PATH alone, which a client with a bare environment does not have: assent install --bin PATH names the file")
+	}
 	l.Notes = append(l.Notes, "clients that commit through a library run no hooks; what they commit is judged by a push from here and by assent lint in CI")
 	return l.Diagnosis, nil
 }
@@ -129,7 +133,7 @@ func (l *looking) event(e hooks.Event, h repo.HooksPath) error {
 			l.find("client-old", c.Origin, fmt.Sprintf("the configured hook for %s is ignored by Git %s", e.Name, l.Git), "use Git 2.54 or newer, or assent install --method file")
 			continue
 		}
-		p := Program{Event: e.Name, Kind: "configured", What: c.Value, Scope: c.Scope, Origin: c.Origin, Starts: true, runs: true}
+		p := Program{Event: e.Name, Kind: "configured", What: c.Value, Scope: c.Scope, Origin: c.Origin, Starts: true, Calls: true}
 		l.Programs = append(l.Programs, p)
 		runs++
 	}
@@ -146,7 +150,7 @@ func (l *looking) event(e hooks.Event, h repo.HooksPath) error {
 			}
 		}
 		l.Programs = append(l.Programs, p)
-		if p.runs {
+		if p.Calls {
 			runs++
 		}
 	}
@@ -188,7 +192,7 @@ func (l *looking) file(e hooks.Event, file string) (p Program, ok bool) {
 		return p, true
 	}
 	if isOurs(data) {
-		p.Kind, p.runs = "ours", true
+		p.Kind, p.Calls = "ours", true
 		switch {
 		case !isShim(e, data):
 			l.find("replaced", file, "it was edited", "move the edits behind its last line, then assent install")
@@ -196,7 +200,7 @@ func (l *looking) file(e hooks.Event, file string) (p Program, ok bool) {
 			l.find("replaced", file, "it is of an earlier version", "assent install")
 		}
 	} else if bytes.Contains(data, []byte("assent hook "+e.Name)) || l.managed(e, filepath.Dir(file)) {
-		p.runs = true
+		p.Calls = true
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o111 == 0 {
 		problem("not-executable", "Git does not run a hook that is not executable", "assent install")
@@ -210,7 +214,7 @@ func (l *looking) file(e hooks.Event, file string) (p Program, ok bool) {
 		}
 	}
 	if p.Kind == "ours" && p.Starts {
-		p.Binary, p.Starts = l.binary(e, file, baked(data))
+		p.Binary, p.Starts = l.binary(file, baked(data))
 	}
 	return p, true
 }
@@ -248,7 +252,7 @@ func (l *looking) managed(e hooks.Event, dir string) bool {
 
 // binary proves that the program which the shim would find answers, here and in the bare
 // environment in which graphical clients run hooks.
-func (l *looking) binary(e hooks.Event, file, bin string) (found string, ok bool) {
+func (l *looking) binary(file, bin string) (found string, ok bool) {
 	found = bin
 	if bin != "" && !runnable(bin) {
 		found = ""
@@ -285,7 +289,7 @@ func (l *looking) binary(e hooks.Event, file, bin string) (found string, ok bool
 		return found, true
 	}
 	if bin == "" && !runnable("/usr/bin/assent") && !runnable("/bin/assent") {
-		l.Notes = append(l.Notes, e.Name+" finds assent by PATH alone: a client with a bare environment does not; assent install --bin PATH names the file")
+		l.byPath = true
 	} else if _, err := l.answer(found, bare); err != nil {
 		l.find("binary-missing", file, fmt.Sprintf("%s does not answer in a bare environment: %v", found, err), "assent install --bin PATH")
 		return found, false
@@ -319,7 +323,7 @@ func (l *looking) answer(bin string, env []string) (string, error) {
 func (l *looking) expected(h repo.HooksPath) {
 	o := Options{Answer: l.State.Answer, With: l.State.With, Without: l.State.Without, Server: l.Repo.Bare()}
 	if l.State.Version == 0 || o.Answer == "" && !o.Server {
-		if !slices.ContainsFunc(l.Programs, func(p Program) bool { return p.runs }) {
+		if !slices.ContainsFunc(l.Programs, func(p Program) bool { return p.Calls }) {
 			l.find("missing", "", "no hook here runs this program", "assent install")
 		}
 		return
@@ -332,7 +336,7 @@ func (l *looking) expected(h repo.HooksPath) {
 		return
 	}
 	for _, e := range events {
-		if slices.ContainsFunc(l.Programs, func(p Program) bool { return p.Event == e.Name && p.runs }) {
+		if slices.ContainsFunc(l.Programs, func(p Program) bool { return p.Event == e.Name && p.Calls }) {
 			continue
 		}
 		file := filepath.Join(h.Dir, e.Name)

@@ -67,8 +67,11 @@ func doctor(c *call) error {
 			state = "  does not start"
 		}
 		where := ""
-		if p.Binary != "" {
+		switch {
+		case p.Binary != "":
 			where = " runs " + p.Binary
+		case p.Calls:
+			where = " calls assent"
 		}
 		if p.Scope != "" {
 			where += "  (" + p.Scope + " configuration, " + p.Origin + ")"

@@ -1,7 +1,11 @@
 package commands
 
 import (
+	"os"
+	"strings"
+
 	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
 
 	"assent/finding"
 	"assent/hooks"
@@ -45,8 +49,12 @@ func hookCommand() *cli.Command {
 
 // RunHook runs a hook event; it is also called directly, past the command-line library.
 func RunHook(p *Process, dir, event string, args []string, begun *shortcut.Look) int {
+	stdin := p.Stdin
+	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		stdin = strings.NewReader("") // a person runs it: Git has said nothing
+	}
 	return hooks.Run(background(), hooks.Call{
-		Event: event, Dir: dir, Args: args, Env: p.Env, Stdin: p.Stdin, Stderr: p.Stderr, Color: wantsColor(p), Now: p.Now, Build: shortcut.Build(), Begun: begun, Tool: "assent " + Version(),
+		Event: event, Dir: dir, Args: args, Env: p.Env, Stdin: stdin, Stderr: p.Stderr, Color: wantsColor(p), Now: p.Now, Build: shortcut.Build(), Begun: begun, Tool: "assent " + Version(),
 	})
 }
 

@@ -182,7 +182,7 @@ func (c *call) install(files func(*repo.Repo) (map[string][]byte, error)) error 
 func (c *call) printPlan(p *install.Plan) {
 	switch {
 	case p.Answer == install.None && !p.Server:
-		c.out("no hooks: nothing stops a commit with undecided records here; `assent install` changes that")
+		c.out("no hooks were installed: unless another hook calls assent, nothing stops a commit with undecided records here; `assent install` changes that")
 	case !p.Changes():
 		c.out("the hooks are installed already, nothing to change")
 	default:

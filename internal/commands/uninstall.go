@@ -45,10 +45,15 @@ func (c *call) uninstall(r *repo.Repo, s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range u.Lines() {
-		c.out("%s", line)
+	show := func() {
+		for _, line := range u.Lines() {
+			c.out("%s", line)
+		}
 	}
-	if len(u.Lines()) > 0 && !c.Bool("dry-run") {
+	switch {
+	case c.Bool("dry-run"):
+		show()
+	case len(u.Lines()) > 0: // the card shows them too
 		card := strings.Join(u.Lines(), "\n")
 		sum := sha256.Sum256([]byte(card))
 		_, err := approval.Ask(c.ctx, c.Env, approval.Statement{
@@ -56,6 +61,7 @@ func (c *call) uninstall(r *repo.Repo, s *store.Store) error {
 			Issued: c.Now().UTC().Truncate(time.Second), Nonce: approval.NewNonce(), Card: card,
 		}, "Take the gate out of this clone?")
 		if errors.Is(err, approval.ErrNoTerminal) {
+			show()
 			return &failure{finding.ExitFindings, err, "run it on your own terminal"}
 		}
 		if err != nil {
@@ -64,6 +70,7 @@ func (c *call) uninstall(r *repo.Repo, s *store.Store) error {
 		if err := u.Apply(c.ctx, s, r); err != nil {
 			return err
 		}
+		show()
 	}
 	if len(u.Left) > 0 {
 		return &failure{finding.ExitStale, errors.New(strings.Join(u.Left, "\n")), ""}

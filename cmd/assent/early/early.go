@@ -19,40 +19,42 @@ import (
 // Look is what was seen, for the hook to go on from; nil if this is no such hook.
 var Look *shortcut.Look
 
+// patience is how long the shortcut may take; the hook itself has a limit of its own.
+const patience = 5 * time.Second
+
 func init() {
-	if len(os.Args) < 3 || os.Args[1] != "hook" {
+	if len(os.Args) < 3 || os.Args[1] != "hook" || os.Args[2] != "pre-commit" && os.Args[2] != "post-commit" {
 		return
 	}
-	if look(os.Args[2]) {
-		os.Exit(0)
+	seen := make(chan *shortcut.Look, 1)
+	go func() { seen <- look(os.Args[2]) }()
+	select {
+	case Look = <-seen:
+	case <-time.After(patience):
 	}
 }
 
-// look reports whether the hook is done. A panic here is for the full hook to run into and
-// to report.
-func look(event string) (done bool) {
+// look ends the process if the hook is done. A panic here is for the full hook to run into
+// and to report.
+func look(event string) (l *shortcut.Look) {
 	defer func() {
 		if recover() != nil {
-			Look, done = nil, false
+			l = nil
 		}
 	}()
-	if event != "pre-commit" && event != "post-commit" {
-		return false
-	}
 	r, err := repo.OpenHook(os.Environ())
 	if err != nil {
-		return false
+		return nil
 	}
 	if event == "post-commit" && r.InSequence() {
-		return true
+		os.Exit(0)
 	}
-	l := shortcut.Begin(r, event, shortcut.Now(), shortcut.Build())
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	l = shortcut.Begin(r, event, shortcut.Now(), shortcut.Build())
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if l.Silent(ctx) {
 		_ = r.Close()
-		return true
+		os.Exit(0)
 	}
-	Look = l
-	return false
+	return l
 }
