@@ -38,14 +38,19 @@ func judgePush(r *run) error {
 	var refused []string
 	for _, u := range updates {
 		s, err := r.brings(u, other)
+		if err == nil && s.tip == "" {
+			continue
+		}
 		report, told := judged[s]
-		if err == nil && len(s.tip) > 0 && !told {
+		if err == nil && !told {
 			report, err = r.judgeSpan(s)
 		}
 		if report, err = unchecked(report, err); err != nil {
 			return fmt.Errorf("%s: %w", u.remote, err)
 		}
-		judged[s] = report
+		if s.tip != "" {
+			judged[s] = report
+		}
 		r.code = worse(r.code, report.Exit())
 		switch n := report.Count(finding.Error); {
 		case report.Exit() == finding.ExitOK:

@@ -138,7 +138,7 @@ func (p *Pending) entries(ctx context.Context) error {
 		return err
 	}
 	p.old, p.mode = head.ID, ModeFile
-	var inHead *treeEntry
+	var inHead *Entry
 	if p.old != "" {
 		e, err := r.lsTree(ctx, head.ID, name)
 		if err != nil {
@@ -170,44 +170,31 @@ func (p *Pending) entries(ctx context.Context) error {
 			return p.refuse("it is only intended to be added")
 		}
 	}
-	for _, mode := range []Mode{modeOf(inHead), indexMode(inIndex)} {
+	for _, mode := range []Mode{modeOf(inHead), modeOf(inIndex)} {
 		if mode != 0 && mode != ModeFile && mode != ModeExec {
 			return p.refuse("it is no regular file")
 		}
 	}
 	if inHead != nil {
-		p.mode = inHead.mode
+		p.mode = inHead.Mode
 	} else if inIndex != nil {
 		p.mode = inIndex.Mode
 	}
-	if idOf(inHead) != p.commit.HeadID || indexID(inIndex) != p.commit.IndexID {
+	if idOf(inHead) != p.commit.HeadID || idOf(inIndex) != p.commit.IndexID {
 		return fmt.Errorf("%w: %s", ErrMoved, name)
 	}
 	return nil
 }
 
-func modeOf(e *treeEntry) Mode {
-	if e == nil {
-		return 0
-	}
-	return e.mode
-}
-
-func idOf(e *treeEntry) string {
-	if e == nil {
-		return ""
-	}
-	return e.id
-}
-
-func indexMode(e *Entry) Mode {
+// modeOf and idOf are those of an entry that may not be there.
+func modeOf(e *Entry) Mode {
 	if e == nil {
 		return 0
 	}
 	return e.Mode
 }
 
-func indexID(e *Entry) string {
+func idOf(e *Entry) string {
 	if e == nil {
 		return ""
 	}
@@ -238,7 +225,7 @@ func (r *Repo) intentToAdd(ctx context.Context, head, name string, inHead bool) 
 }
 
 // lsTree returns the entry of a path in a commit or tree, nil if it has none.
-func (r *Repo) lsTree(ctx context.Context, tree, name string) (*treeEntry, error) {
+func (r *Repo) lsTree(ctx context.Context, tree, name string) (*Entry, error) {
 	out, err := r.git(ctx, "ls-tree", "-z", "--full-tree", tree, "--", name)
 	if err != nil || len(out) == 0 {
 		return nil, err
@@ -250,7 +237,7 @@ func (r *Repo) lsTree(ctx context.Context, tree, name string) (*treeEntry, error
 		return nil, fmt.Errorf("git ls-tree answered %q", line)
 	}
 	mode, err := strconv.ParseUint(f[0], 8, 32)
-	return &treeEntry{Mode(mode), name, f[2]}, err
+	return &Entry{Path: name, Mode: Mode(mode), ID: f[2]}, err
 }
 
 // make writes the objects, asks the hooks, and makes the commit.
@@ -310,8 +297,8 @@ func (r *Repo) writeTree(ctx context.Context, base, name string, mode Mode, id s
 			if err != nil {
 				return "", err
 			}
-			if e != nil && e.mode == ModeTree {
-				below = e.id
+			if e != nil && e.Mode == ModeTree {
+				below = e.ID
 			}
 		}
 		var err error

@@ -25,9 +25,14 @@ func (c *call) store(r *repo.Repo) (*store.Store, error) {
 	})
 }
 
-// withStore opens the clone and its store for a command that writes.
+// withStore opens the clone and its store for a command that writes to the worktree.
 func (c *call) withStore(run func(r *repo.Repo, s *store.Store) error) error {
-	r, err := c.worktree()
+	return c.inStore(c.worktree, run)
+}
+
+// inStore does so for a command that may also work in a bare repository.
+func (c *call) inStore(open func() (*repo.Repo, error), run func(r *repo.Repo, s *store.Store) error) error {
+	r, err := open()
 	if err != nil {
 		return err
 	}

@@ -27,17 +27,7 @@ func uninstallCommand() *cli.Command {
 
 // uninstall removes the gate, so a person must say yes to exactly what will be done.
 func uninstall(c *call) error {
-	r, err := c.open() // also a bare repository, which has a server's hook
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	s, err := c.store(r)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	return c.uninstall(r, s)
+	return c.inStore(c.open, func(r *repo.Repo, s *store.Store) error { return c.uninstall(r, s) })
 }
 
 func (c *call) uninstall(r *repo.Repo, s *store.Store) error {
