@@ -80,6 +80,8 @@ func condition(name string) (bool, error) {
 	switch name {
 	case "not-root":
 		return os.Geteuid() != 0, nil
+	case "root":
+		return os.Geteuid() == 0, nil
 	}
 	return false, fmt.Errorf("there is no condition %q", name)
 }
