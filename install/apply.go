@@ -181,7 +181,8 @@ type Uninstallation struct {
 	Items []Item
 	Left  []string // files that are not ours any more, with the reason
 
-	keys []string // of the clone's configuration, with our values
+	keys  []string // of the clone's configuration, with our values
+	purge []string // directories of ours in the Git directory
 }
 
 // PlanRemoval looks at what an installation left and says what uninstalling would do.
@@ -261,6 +262,18 @@ func ourKeys(ctx context.Context, r *repo.Repo) ([]string, error) {
 	return out, nil
 }
 
+// Purge makes uninstalling take the program's own directories in the Git directory, too:
+// receipts, log, what is remembered. Archives are files of the worktree and stay.
+func (u *Uninstallation) Purge(r *repo.Repo) {
+	dirs := []string{hooks.Private(r)}
+	others, _ := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*", "assent"))
+	for _, dir := range append(dirs, others...) {
+		if _, err := os.Lstat(dir); err == nil {
+			u.purge = append(u.purge, dir)
+		}
+	}
+}
+
 // Lines says what uninstalling will do.
 func (u *Uninstallation) Lines() []string {
 	var out []string
@@ -276,6 +289,9 @@ func (u *Uninstallation) Lines() []string {
 	}
 	for _, k := range u.keys {
 		out = append(out, "unset   "+k)
+	}
+	for _, dir := range u.purge {
+		out = append(out, "purge   "+dir)
 	}
 	return out
 }
@@ -303,6 +319,13 @@ func (u *Uninstallation) Apply(ctx context.Context, s *store.Store, r *repo.Repo
 	}
 	if u.State.MadeDir && len(u.Left) == 0 {
 		_ = os.Remove(u.State.Dir) // only if it is empty
+	}
+	if len(u.Left) == 0 && len(u.purge) > 0 {
+		var err error
+		for _, dir := range u.purge {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+		return err
 	}
 	if len(u.Left) > 0 || u.State.Version == 0 {
 		return nil

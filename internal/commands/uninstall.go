@@ -19,8 +19,8 @@ import (
 func uninstallCommand() *cli.Command {
 	return &cli.Command{
 		Name: "uninstall", Usage: "take the hooks out of this clone",
-		UsageText: "assent uninstall            shows what it will do and asks on your terminal\nassent uninstall --dry-run",
-		Flags:     []cli.Flag{&cli.BoolFlag{Name: "dry-run", Usage: "print what would change, change nothing"}, dirFlag},
+		UsageText: "assent uninstall            shows what it will do and asks on your terminal\nassent uninstall --dry-run\nassent uninstall --purge    also receipts, log and what is remembered",
+		Flags:     []cli.Flag{&cli.BoolFlag{Name: "purge", Usage: "also the program's own directory in the Git directory; archives stay"}, &cli.BoolFlag{Name: "dry-run", Usage: "print what would change, change nothing"}, dirFlag},
 		Action:    action(0, uninstall),
 	}
 }
@@ -34,6 +34,9 @@ func (c *call) uninstall(r *repo.Repo, s *store.Store) error {
 	u, err := install.PlanRemoval(c.ctx, s, r)
 	if err != nil {
 		return err
+	}
+	if c.Bool("purge") {
+		u.Purge(r)
 	}
 	show := func() {
 		for _, line := range u.Lines() {
