@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 )
 
 // Severity says what a finding does to the exit code.
@@ -198,7 +199,16 @@ func (f Finding) Place() string {
 	case f.Path == "":
 		return "repository"
 	case f.Start.Line == 0:
-		return Clean(f.Path)
+		return Name(f.Path)
 	}
-	return fmt.Sprintf("%s:%d:%d", Clean(f.Path), f.Start.Line, f.Start.Col)
+	return fmt.Sprintf("%s:%d:%d", Name(f.Path), f.Start.Line, f.Start.Col)
+}
+
+// Name is a path fit for a terminal: as it is, or, where a terminal would not show every byte
+// of it, quoted with escapes, so that it is still told exactly.
+func Name(path string) string {
+	if Clean(path) == path {
+		return path
+	}
+	return strconv.QuoteToGraphic(path)
 }

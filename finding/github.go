@@ -48,5 +48,9 @@ func data(s string) string {
 }
 
 func property(s string) string {
-	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C").Replace(Clean(s))
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C").Replace(Clean(l))
+	}
+	return strings.Join(lines, "%0A")
 }

@@ -137,17 +137,17 @@ func TestWriteText(t *testing.T) {
 	r := finding.Report{Result: hostile(), Files: 3, Commits: 1, Summary: true, LastHint: "mend it\nfirst"}
 	plain := "repository: warning skmb/pair: half a base\n" +
 		"  hint: skmb init\n" +
-		"docs/ isme.md:2:7: error skmb/unresolved: forged  docs/a.md:1:1: error x/y: z\n" +
+		"\"docs/\\nisme.md\":2:7: error skmb/unresolved: forged  docs/a.md:1:1: error x/y: z\n" +
 		"  hint: skmb approve  --statement\n" +
 		"docs/naïve.md: error skmb/twin: one\n" +
 		"docs/naïve.md: error skmb/twin: one\n" +
-		"docs/\ufffd.md:1:1: error skmb/bytes: \ufffd\n" +
+		"\"docs/\\xff.md\":1:1: error skmb/bytes: \ufffd\n" +
 		"not checked: lint/check-failed: it broke here\n" +
 		"  hint: try again\n" +
 		"not checked: lint/object-missing: gone\n" +
 		"examined 3 files, 1 commit: 4 errors, 1 warning, 2 not checked\n" +
 		"mend it first\n"
-	verbose := strings.Replace(plain, "docs/\ufffd.md:1:1", "docs/naïve.md:9:9: info skmb/note: a note\ndocs/\ufffd.md:1:1", 1)
+	verbose := strings.Replace(plain, "\"docs/\\xff.md\":1:1", "docs/naïve.md:9:9: info skmb/note: a note\n\"docs/\\xff.md\":1:1", 1)
 	cases := []struct {
 		name string
 		set  func(*finding.Report)
@@ -161,7 +161,7 @@ func TestWriteText(t *testing.T) {
 		{"in colour", func(r *finding.Report) {
 			*r = finding.Report{Color: true, Result: finding.Result{Findings: r.Findings[:2]}}
 		}, "repository: \x1b[33mwarning\x1b[0m skmb/pair: half a base\n  hint: skmb init\n" +
-			"docs/ isme.md:2:7: \x1b[31merror\x1b[0m skmb/unresolved: forged  docs/a.md:1:1: error x/y: z\n  hint: skmb approve  --statement\n"},
+			"\"docs/\\nisme.md\":2:7: \x1b[31merror\x1b[0m skmb/unresolved: forged  docs/a.md:1:1: error x/y: z\n  hint: skmb approve  --statement\n"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestPlace(t *testing.T) {
 		{"no path", finding.Finding{Start: finding.Pos{Line: 1, Col: 1}}, "repository"},
 		{"a path", finding.Finding{Path: "a b.md"}, "a b.md"},
 		{"a line and a column", finding.Finding{Path: "a.md", Start: finding.Pos{Line: 3, Col: 14}}, "a.md:3:14"},
-		{"a path that forges a line", finding.Finding{Path: "a\x1b[31m\nb.md", Start: finding.Pos{Line: 1, Col: 1}}, "a b.md:1:1"},
+		{"a path that forges a line", finding.Finding{Path: "a\x1b[31m\nb.md", Start: finding.Pos{Line: 1, Col: 1}}, `"a\x1b[31m\nb.md":1:1`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

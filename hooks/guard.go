@@ -44,8 +44,11 @@ func judgeStaged(r *run) error {
 	}
 	remember(r.repo, target)
 	r.code = report.Exit()
-	if r.code != finding.ExitOK {
+	switch r.code {
+	case finding.ExitFindings:
 		report.LastHint = Action(report.Findings)
+	case finding.ExitUnchecked:
+		report.LastHint = "assent: not everything could be checked, so the commit is stopped"
 	}
 	r.witness(target, depends.Load())
 	r.print(report)

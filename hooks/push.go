@@ -139,6 +139,9 @@ func (r *run) brings(u update, o otherSide) (span, error) {
 	if err != nil || tip == "" || !o.lacks[tip] {
 		return span{}, err
 	}
+	if s, ok := o.fresh[tip]; ok && o.old[u.remoteID] == "" {
+		return s, nil // another new ref brings the same
+	}
 	ids, on, err := r.repo.NewCommits(r.ctx, tip, o.has...)
 	if err != nil || len(ids) == 0 {
 		return span{}, err
@@ -160,7 +163,11 @@ func (r *run) brings(u update, o otherSide) (span, error) {
 		}
 		trusted = head.ID
 	}
-	return span{tip, on, cmp.Or(trusted, on, ids[0]), strings.Join(ids, " ")}, nil
+	s := span{tip, on, cmp.Or(trusted, on, ids[0]), strings.Join(ids, " ")}
+	if o.old[u.remoteID] == "" {
+		o.fresh[tip] = s
+	}
+	return s, nil
 }
 
 // otherSide is what is known of the repository at the other end: what it has, in rev-list's
@@ -169,10 +176,11 @@ type otherSide struct {
 	has   []string
 	old   map[string]string // by the id that the push names
 	lacks map[string]bool
+	fresh map[string]span // what a new ref with this tip brings
 }
 
 func (r *run) other(updates []update) (o otherSide, err error) {
-	o.old = map[string]string{}
+	o.old, o.fresh = map[string]string{}, map[string]span{}
 	var tips []string
 	for _, u := range updates {
 		if !isZero(u.remoteID) {

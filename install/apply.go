@@ -21,9 +21,9 @@ import (
 // State is what an installation remembers in the clone, in state/install.json.
 type State struct {
 	Version int         `json:"version"`
-	Answer  Answer      `json:"answer"` // "" after uninstalling: the question is open again
-	Dir     string      `json:"dir"`
-	MadeDir bool        `json:"made_dir"`
+	Answer  Answer      `json:"answer"`             // "" after uninstalling: the question is open again
+	Common  string      `json:"common"`             // Git directory of the clone: a copied or moved clone is another one
+	Made    []string    `json:"made_dirs,omitzero"` // directories that were made for hook files
 	With    []string    `json:"with,omitzero"`
 	Without []string    `json:"without,omitzero"`
 	Method  Method      `json:"method,omitzero"`
@@ -36,12 +36,14 @@ type Installed struct {
 	Path    string       `json:"path"`
 	SHA256  store.Digest `json:"sha256"`
 	Chained string       `json:"chained,omitzero"` // where the foreign hook went
+	Kept    bool         `json:"kept,omitzero"`    // it stood there before, beside the same one in the hook's place
 }
 
 var stateName = store.Name{Root: store.Private, Path: "state/install.json"}
 
 // Remembered returns what was installed, or answered, before; ok is false if nothing was.
-func Remembered(s *store.Store) (State, bool, error) {
+// The memory of a clone that was copied or moved speaks of the places where it is now.
+func Remembered(s *store.Store, r *repo.Repo) (State, bool, error) {
 	var st State
 	var f store.File
 	err := s.View(context.Background(), func(r *store.Reader) (err error) {
@@ -54,7 +56,40 @@ func Remembered(s *store.Store) (State, bool, error) {
 	if err := json.Unmarshal(f.Data, &st); err != nil {
 		return st, false, fmt.Errorf("%s is damaged: %w", stateName, err)
 	}
-	return st, true, nil
+	return st.at(r.CommonDir), true, nil
+}
+
+// at moves the places of a state from the clone that it was written for to another one. What
+// lay outside of that clone is not this one's.
+func (st State) at(common string) State {
+	if st.Common == "" || st.Common == common {
+		return st
+	}
+	move := func(path string) string {
+		for _, dir := range [][2]string{{st.Common, common}, {filepath.Dir(st.Common), filepath.Dir(common)}} {
+			if rel, err := filepath.Rel(dir[0], path); err == nil && filepath.IsLocal(rel) {
+				return filepath.Join(dir[1], rel)
+			}
+		}
+		return ""
+	}
+	moved := st
+	moved.Common, moved.Made, moved.Files = common, nil, []Installed{}
+	for _, dir := range st.Made {
+		if dir = move(dir); dir != "" {
+			moved.Made = append(moved.Made, dir)
+		}
+	}
+	for _, f := range st.Files {
+		if f.Path = move(f.Path); f.Path == "" {
+			continue
+		}
+		if f.Chained != "" {
+			f.Chained = move(f.Chained)
+		}
+		moved.Files = append(moved.Files, f)
+	}
+	return moved
 }
 
 func remember(ctx context.Context, s *store.Store, st State) error {
@@ -75,19 +110,24 @@ func remember(ctx context.Context, s *store.Store, st State) error {
 // Apply carries out a plan. What will stand there is recorded first, each file is
 // replaced by a rename, and all is read back.
 func Apply(ctx context.Context, s *store.Store, r *repo.Repo, p *Plan) error {
-	before, _, err := Remembered(s)
+	before, _, err := Remembered(s, r)
 	if err != nil {
 		return err
 	}
-	st := State{Version: 1, Answer: p.Answer, Dir: p.Dir, MadeDir: p.MakeDir || before.MadeDir && before.Dir == p.Dir,
-		With: p.With, Without: p.Without, Method: p.Method, Files: []Installed{}}
+	st := State{Version: 1, Answer: p.Answer, Common: r.CommonDir, Made: before.Made, With: p.With, Without: p.Without, Method: p.Method, Files: []Installed{}}
+	if p.MakeDir && !slices.Contains(st.Made, p.Dir) {
+		st.Made = append(st.Made, p.Dir)
+	}
 	gone := map[string]bool{} // files that this plan takes out
 	for _, i := range p.Items {
 		if i.Action == Remove {
 			gone[i.Path] = true
 			continue
 		}
-		f := Installed{Event: i.Event, Path: i.Path, SHA256: store.DigestOf(i.data)}
+		f := Installed{Event: i.Event, Path: i.Path, SHA256: store.DigestOf(i.data), Kept: i.kept}
+		for _, old := range before.Files {
+			f.Kept = f.Kept || old.Path == i.Path && old.Kept
+		}
 		if _, err := os.Lstat(i.chain); i.Action == Chain || err == nil {
 			f.Chained = i.chain
 		}
@@ -148,9 +188,26 @@ func put(i Item) error {
 	return nil
 }
 
+// copyBack puts a chained hook in its old place and leaves it where it stood beside it, too.
+func copyBack(from, to string) error {
+	data, err := readRegular(from)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	return replaceAs(to, data, info.Mode().Perm())
+}
+
 // replace writes an executable file by a rename in its directory: a link that stands
 // there is replaced, never written through.
 func replace(name string, data []byte) error {
+	return replaceAs(name, data, executable(filepath.Dir(name)))
+}
+
+func replaceAs(name string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".assent-tmp-*")
 	if err != nil {
 		return err
@@ -160,7 +217,7 @@ func replace(name string, data []byte) error {
 		f.Close()
 		return err
 	}
-	if err := errors.Join(f.Chmod(executable(filepath.Dir(name))), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), name)
@@ -187,7 +244,7 @@ type Uninstallation struct {
 
 // PlanRemoval looks at what an installation left and says what uninstalling would do.
 func PlanRemoval(ctx context.Context, s *store.Store, r *repo.Repo) (*Uninstallation, error) {
-	st, _, err := Remembered(s)
+	st, _, err := Remembered(s, r)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +261,7 @@ func PlanRemoval(ctx context.Context, s *store.Store, r *repo.Repo) (*Uninstalla
 		}
 	}
 	for _, f := range files {
-		data, err := os.ReadFile(f.Path)
+		data, err := readRegular(f.Path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -233,21 +290,22 @@ func PlanRemoval(ctx context.Context, s *store.Store, r *repo.Repo) (*Uninstalla
 				u.Left = append(u.Left, fmt.Sprintf("%s has another tool's text, and the hook it replaced waits at %s: join the two by hand", f.Path, f.Chained))
 				continue
 			}
-			item.chain = f.Chained
+			item.chain, item.kept = f.Chained, f.Kept
 		}
 		u.Items = append(u.Items, item)
 	}
 	return u, nil
 }
 
-// ourKeys are the keys of the clone's configuration that run this program.
+// ourKeys are the keys of the clone's configuration whose values this program wrote, whatever
+// program they run.
 func ourKeys(ctx context.Context, r *repo.Repo) ([]string, error) {
 	var out []string
 	driver, err := r.Config(ctx, driverKey)
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(driver, " skmb merge-driver ") {
+	if driver != "" && driver == driverFor(bakedIn(driver, "if test -x '", "'; then ")) {
 		out = append(out, driverKey, driverName)
 	}
 	for _, e := range hooks.Table {
@@ -255,7 +313,7 @@ func ourKeys(ctx context.Context, r *repo.Repo) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if strings.Contains(command, " hook "+e.Name+" ") {
+		if _, ours := configuredFor(e, command); ours {
 			out = append(out, eventKey(e), commandKey(e))
 		}
 	}
@@ -306,6 +364,8 @@ func (u *Uninstallation) Apply(ctx context.Context, s *store.Store, r *repo.Repo
 	for _, i := range u.Items {
 		var err error
 		switch {
+		case i.kept:
+			err = copyBack(i.chain, i.Path)
 		case i.chain != "":
 			err = os.Rename(i.chain, i.Path)
 		case i.Action == Replace:
@@ -317,8 +377,8 @@ func (u *Uninstallation) Apply(ctx context.Context, s *store.Store, r *repo.Repo
 			return err
 		}
 	}
-	if u.State.MadeDir && len(u.Left) == 0 {
-		_ = os.Remove(u.State.Dir) // only if it is empty
+	for _, dir := range u.State.Made {
+		_ = os.Remove(dir) // only if it is empty
 	}
 	if len(u.Left) == 0 && len(u.purge) > 0 {
 		var err error

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"assent/hooks"
 	"assent/repo"
@@ -32,6 +33,20 @@ func commandLine(e hooks.Event, bin string) string {
 	return "sh -c " + quote(script) + " " + quote(bin)
 }
 
+// configuredFor is the program that a command line of ours runs, "" for one in PATH; ours is
+// false for a line that this program did not write.
+func configuredFor(e hooks.Event, line string) (bin string, ours bool) {
+	i := strings.LastIndex(line, "' '")
+	if i < 0 {
+		return "", false
+	}
+	bin = strings.ReplaceAll(strings.TrimSuffix(line[i+3:], "'"), `'\''`, "'")
+	if bin == "assent" && line == commandLine(e, "") {
+		return "", true
+	}
+	return bin, line == commandLine(e, bin)
+}
+
 func configuredHook(ctx context.Context, r *repo.Repo, e hooks.Event) (string, error) {
 	return r.Config(ctx, commandKey(e))
 }
@@ -49,15 +64,26 @@ func (p *Plan) configured(ctx context.Context, r *repo.Repo, h repo.HooksPath, e
 	}
 	for _, e := range events {
 		want := commandLine(e, p.Bin)
+		for _, key := range []string{eventKey(e), commandKey(e)} {
+			if values, err := r.LocalConfig(ctx, key); err != nil {
+				return err
+			} else if len(values) > 1 {
+				return &Refused{fmt.Sprintf("%s has %d values, and Git would run them all", key, len(values)), "git config --local --unset-all " + key}
+			}
+		}
 		have, err := configuredHook(ctx, r, e)
 		if err != nil {
 			return err
 		}
-		if have != want {
+		at, err := r.Config(ctx, eventKey(e))
+		if err != nil {
+			return err
+		}
+		if have != want || at != e.Name {
 			p.Keys = append(p.Keys, Key{eventKey(e), e.Name, ""}, Key{commandKey(e), want, ""})
 		}
 		path := filepath.Join(p.Dir, e.Name)
-		if data, err := os.ReadFile(path); err == nil && isOurs(data) { // never both methods for one event
+		if data, err := readRegular(path); err == nil && isOurs(data) { // never both methods for one event
 			if !isShim(e, data) || len(behind(data)) > 0 {
 				return &Refused{path + " is our hook with somebody's text in it", "assent uninstall, then install again"}
 			}

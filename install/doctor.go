@@ -45,7 +45,7 @@ func code(name string, s finding.Severity, title, doc string) finding.Check {
 type Program struct {
 	Event  string `json:"event"`
 	Kind   string `json:"kind"` // ours, foreign, chained (by ours), or configured
-	What   string `json:"what"` // file or command line
+	What   string `json:"what"` // file, command line, or the key of one that is ours
 	Scope  string `json:"scope,omitzero"`
 	Origin string `json:"origin,omitzero"` // file that configures it
 	Binary string `json:"binary,omitzero"` // that a hook file of ours will start
@@ -121,19 +121,35 @@ func (l *looking) find(name, path, message, fix string) {
 	}
 }
 
+// warning makes the finding that was made last a warning: it is not ours.
+func (l *looking) warning() { l.Findings[len(l.Findings)-1].Severity = finding.Warning }
+
 // event lists what Git runs at an event: configured hooks first, then the hook file.
 func (l *looking) event(e hooks.Event, h repo.HooksPath) error {
 	commands, err := l.Repo.AllConfig(l.ctx, commandKey(e))
 	if err != nil {
 		return err
 	}
+	at, err := l.Repo.AllConfig(l.ctx, eventKey(e))
+	if err != nil {
+		return err
+	}
+	fires := slices.ContainsFunc(at, func(s repo.Setting) bool { return s.Value == e.Name })
 	runs := 0
 	for _, c := range commands {
-		if l.Git != "" && !l.hasConfigured() {
+		switch {
+		case !l.hasConfigured():
 			l.find("client-old", c.Origin, fmt.Sprintf("the configured hook for %s is ignored by Git %s", e.Name, l.Git), "use Git 2.54 or newer, or assent install --method file")
 			continue
+		case !fires:
+			l.find("missing", c.Origin, fmt.Sprintf("%s is set, but %s does not name the event: Git does not run it", commandKey(e), eventKey(e)), "assent install --method config")
+			continue
 		}
-		p := Program{Event: e.Name, Kind: "configured", What: c.Value, Scope: c.Scope, Origin: c.Origin, Starts: true, Calls: true}
+		p := Program{Event: e.Name, Kind: "configured", What: c.Value, Scope: c.Scope, Origin: c.Origin, Starts: true, Calls: strings.Contains(c.Value, " hook "+e.Name)}
+		if bin, ours := configuredFor(e, c.Value); ours {
+			p.What = commandKey(e)
+			p.Binary, p.Starts = l.binary(c.Origin, bin)
+		}
 		l.Programs = append(l.Programs, p)
 		runs++
 	}
@@ -172,11 +188,15 @@ func (l *looking) file(e hooks.Event, file string) (p Program, ok bool) {
 		p.Starts = false
 		l.find(name, file, message, fix)
 	}
+	if info, err := os.Lstat(filepath.Dir(file)); err != nil || !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
+		return p, false // no hooks directory
+	}
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, false
 	}
-	if info != nil && info.Mode()&fs.ModeSymlink != 0 {
+	link := info != nil && info.Mode()&fs.ModeSymlink != 0
+	if link {
 		info, err = os.Stat(file)
 	}
 	var data []byte
@@ -184,8 +204,13 @@ func (l *looking) file(e hooks.Event, file string) (p Program, ok bool) {
 		data, err = os.ReadFile(file)
 	}
 	switch {
+	case err != nil && link:
+		problem("not-executable", "it is a link to nothing", "mend the link, or remove it")
+		l.warning()
+		return p, true
 	case err != nil:
-		problem("missing", "it cannot be read: "+err.Error(), "assent install")
+		problem("not-executable", "it cannot be read: "+err.Error(), "mend its mode")
+		l.warning()
 		return p, true
 	case !info.Mode().IsRegular():
 		problem("replaced", "it is no file", "remove it, then assent install")
@@ -203,11 +228,20 @@ func (l *looking) file(e hooks.Event, file string) (p Program, ok bool) {
 		p.Calls = true
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o111 == 0 {
-		problem("not-executable", "Git does not run a hook that is not executable", "assent install")
+		if p.Kind == "ours" {
+			problem("not-executable", "Git does not run a hook that is not executable", "assent install")
+		} else { // perhaps it is meant so: it never ran
+			problem("not-executable", "Git does not run it: it is not executable", "chmod +x, if it is to run; else remove it")
+			l.warning()
+		}
 	}
 	first, _, _ := bytes.Cut(data, []byte("\n"))
 	if bytes.HasPrefix(first, []byte("#!")) && bytes.HasSuffix(first, []byte("\r")) {
-		problem("crlf", "its first line ends in CR LF", "assent install")
+		fix := "assent install"
+		if p.Kind != "ours" {
+			fix = "write it with LF alone"
+		}
+		problem("crlf", "its first line ends in CR LF", fix)
 	} else if name := interpreter(string(first)); name != "" && runtime.GOOS != "windows" {
 		if _, err := repo.LookPath(name); err != nil {
 			problem("interpreter", name+" is not there", "install it, or mend the first line")
@@ -328,8 +362,10 @@ func (l *looking) expected(h repo.HooksPath) {
 		}
 		return
 	}
-	if l.State.Dir != "" && l.State.Method != Config && len(l.State.Files) > 0 && !h.Off() && filepath.Clean(l.State.Dir) != filepath.Clean(h.Dir) {
-		l.find("wrong-path", l.State.Dir, fmt.Sprintf("the hooks were installed there; Git looks in %s", h.Dir), "assent install")
+	if i := slices.IndexFunc(l.State.Files, func(f Installed) bool { return exists(f.Path) }); i >= 0 && !h.Off() && l.State.Method != Config &&
+		!slices.ContainsFunc(l.State.Files, func(f Installed) bool { return filepath.Dir(f.Path) == filepath.Clean(h.Dir) }) {
+		dir := filepath.Dir(l.State.Files[i].Path)
+		l.find("wrong-path", dir, fmt.Sprintf("the hooks were installed there; Git looks in %s", h.Dir), "assent install")
 	}
 	events, err := o.Events()
 	if err != nil {

@@ -166,7 +166,7 @@ func managerOf(r *repo.Repo, dir string) *manager {
 		}
 		for _, e := range hooks.Table {
 			for _, name := range []string{e.Name, e.Name + ".pre-assent"} {
-				if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil && bytes.Contains(data, []byte(m.text)) {
+				if data, err := readRegular(filepath.Join(dir, name)); err == nil && bytes.Contains(data, []byte(m.text)) {
 					return &managers[i]
 				}
 			}

@@ -124,6 +124,7 @@ type Item struct {
 	Path   string
 	data   []byte
 	chain  string // where a foreign file goes
+	kept   bool   // it stands there already, with the same bytes and mode
 }
 
 // Plan is everything that an installation will change.
@@ -207,7 +208,12 @@ func Make(ctx context.Context, r *repo.Repo, o Options) (*Plan, error) {
 		if slices.ContainsFunc(events, func(w hooks.Event) bool { return w.Name == e.Name }) {
 			continue
 		}
-		if data, err := os.ReadFile(filepath.Join(p.Dir, e.Name)); err == nil && isOurs(data) {
+		command, err := configuredHook(ctx, r, e)
+		if err != nil {
+			return nil, err
+		}
+		data, err := readRegular(filepath.Join(p.Dir, e.Name))
+		if _, configured := configuredFor(e, command); configured || err == nil && isOurs(data) {
 			return nil, &Refused{fmt.Sprintf("the %s hook is installed already, and what is asked for leaves it out", e.Name), "assent uninstall, then install again"}
 		}
 	}
@@ -232,19 +238,19 @@ func (p *Plan) files(ctx context.Context, r *repo.Repo, h repo.HooksPath, events
 	if err := owned(ctx, r, h); err != nil {
 		return err
 	}
-	if info, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
-		p.MakeDir = true
-	} else if err != nil {
-		return err
-	} else if !info.IsDir() {
-		return &Refused{fmt.Sprintf("the hooks directory %s is no directory", p.Dir), "correct core.hooksPath"}
-	}
 	if h.Set && !filepath.IsAbs(h.Value) && !strings.HasPrefix(h.Value, "~") && !r.Bare() {
 		fix := "git config --local core.hooksPath " + quoteIfNeeded(h.Dir)
 		if others, _ := os.ReadDir(filepath.Join(r.CommonDir, "worktrees")); len(others) > 0 {
 			return &Refused{fmt.Sprintf("core.hooksPath is %q, which each linked worktree looks for in itself: they would not be guarded", h.Value), fix}
 		}
 		p.Notes = append(p.Notes, fmt.Sprintf("core.hooksPath is %q: a linked worktree looks for it in itself and is not guarded; better: %s", h.Value, fix))
+	}
+	if info, err := os.Stat(p.Dir); errors.Is(err, fs.ErrNotExist) {
+		p.MakeDir = true
+	} else if err != nil {
+		return err
+	} else if !info.IsDir() {
+		return &Refused{fmt.Sprintf("the hooks directory %s is no directory", p.Dir), "correct core.hooksPath"}
 	}
 	for _, e := range events {
 		item, err := planFile(p.Dir, e, shim(e, p.Bin))
@@ -264,15 +270,20 @@ func (p *Plan) files(ctx context.Context, r *repo.Repo, h repo.HooksPath, events
 // driver plans the merge driver that .gitattributes of a base names (gitattributes(5)).
 // Where the program is gone Git's own text merge does it: never less than without a driver.
 func (p *Plan) driver(ctx context.Context, r *repo.Repo) error {
-	want := "if command -v assent >/dev/null 2>&1; then assent skmb merge-driver %O %A %B; else git merge-file -L ours -L base -L theirs %A %O %B; fi"
-	if p.Bin != "" {
-		want = fmt.Sprintf("if test -x %[1]s; then %[1]s skmb merge-driver %%O %%A %%B; el%[2]s", quote(p.Bin), want)
-	}
+	want := driverFor(p.Bin)
 	have, err := r.Config(ctx, driverKey)
 	if err == nil && have != want {
 		p.Keys = append(p.Keys, Key{driverKey, want, "(merges the rows of SKMB.md)"}, Key{driverName, "merge the rows of a decision index", ""})
 	}
 	return err
+}
+
+func driverFor(bin string) string {
+	line := "if command -v assent >/dev/null 2>&1; then assent skmb merge-driver %O %A %B; else git merge-file -L ours -L base -L theirs %A %O %B; fi"
+	if bin != "" {
+		line = fmt.Sprintf("if test -x %[1]s; then %[1]s skmb merge-driver %%O %%A %%B; el%[2]s", quote(bin), line)
+	}
+	return line
 }
 
 // The merge driver that .gitattributes of a base names (gitattributes(5)).
@@ -291,11 +302,12 @@ func planFile(dir string, e hooks.Event, want []byte) (Item, error) {
 	if err != nil {
 		return item, err
 	}
-	if info.IsDir() {
-		return item, &Refused{fmt.Sprintf("%s is a directory", item.Path), "remove it"}
+	link := info.Mode()&fs.ModeSymlink != 0
+	if !link && !info.Mode().IsRegular() {
+		return item, &Refused{fmt.Sprintf("%s is no file", item.Path), "remove it"}
 	}
-	data, err := os.ReadFile(item.Path)
-	if err != nil && info.Mode()&fs.ModeSymlink == 0 {
+	data, err := readRegular(item.Path)
+	if err != nil && !link {
 		return item, err
 	}
 	if info.Mode().IsRegular() && isOurs(data) {
@@ -308,11 +320,12 @@ func planFile(dir string, e hooks.Event, want []byte) (Item, error) {
 		}
 		return item, nil
 	}
-	if _, err := os.Lstat(item.chain); err == nil {
-		kept, err := os.ReadFile(item.chain)
-		if err != nil || !bytes.Equal(kept, data) {
+	if before, err := os.Lstat(item.chain); err == nil {
+		kept, err := readRegular(item.chain)
+		if err != nil || link || before.Mode() != info.Mode() || !bytes.Equal(kept, data) {
 			return item, &Refused{fmt.Sprintf("%s stands there already and differs from %s", item.chain, item.Path), "keep one of the two, then install again"}
 		}
+		item.kept = true
 	}
 	item.Action = Chain
 	return item, nil

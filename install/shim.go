@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -88,12 +89,29 @@ func isCurrent(e hooks.Event, data []byte) bool {
 // baked is the path of the program that a hook file of ours was made for, "" if it looks in
 // PATH alone.
 func baked(data []byte) string {
-	if _, rest, ok := strings.Cut(strings.ReplaceAll(string(data), "\r\n", "\n"), "\nif test -x '"); ok {
-		if quoted, _, ok := strings.Cut(rest, "; then\n"); ok {
-			return strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), `'\''`, "'")
+	return bakedIn(strings.ReplaceAll(string(data), "\r\n", "\n"), "\nif test -x '", "'; then\n")
+}
+
+// bakedIn is the quoted word between two texts.
+func bakedIn(text, before, after string) string {
+	if _, rest, ok := strings.Cut(text, before); ok {
+		if quoted, _, ok := strings.Cut(rest, after); ok {
+			return strings.ReplaceAll(quoted, `'\''`, "'")
 		}
 	}
 	return ""
+}
+
+// readRegular reads a file that is one, or a link to one: a pipe would never end.
+func readRegular(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file", name)
+	}
+	return os.ReadFile(name)
 }
 
 // behind returns what another tool appended after our last line.

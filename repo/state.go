@@ -136,6 +136,16 @@ func (r *Repo) Config(ctx context.Context, key string) (string, error) {
 	return strings.TrimSuffix(string(out), "\x00"), err
 }
 
+// LocalConfig returns all values that a key has in the clone's own configuration.
+func (r *Repo) LocalConfig(ctx context.Context, key string) ([]string, error) {
+	out, err := r.git(ctx, "config", "--local", "-z", "--get-all", key)
+	var git *GitError
+	if errors.As(err, &git) && git.Code == 1 {
+		return nil, nil
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), err
+}
+
 // SigningKey is the SSH key that Git signs with, as a file; "" if Git signs with something
 // else or not at all.
 func (r *Repo) SigningKey(ctx context.Context) (string, error) {

@@ -5,6 +5,7 @@ package testscripts
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,8 +13,6 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	_ "assent/internal/commands" // the programs are built from it: a change there must run the stories again
 )
 
 // programs is where the built programs stand, for all scripts of the run.
@@ -74,6 +73,29 @@ func TestStories(t *testing.T) {
 			"commitpath": cmdCommitPath,
 		},
 	})
+}
+
+// TestProgramsFollowTheSources reads every source that the programs are built from. Go notes
+// which files a test reads: a change to one of them runs the stories again.
+func TestProgramsFollowTheSources(t *testing.T) {
+	read := 0
+	err := filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2 {
+			return fs.SkipDir
+		}
+		if d.IsDir() || strings.HasSuffix(name, "_test.go") || filepath.Ext(name) != ".go" && filepath.Ext(name) != ".yml" && d.Name() != "go.mod" {
+			return nil
+		}
+		read++
+		_, err = os.ReadFile(name)
+		return err
+	})
+	if err != nil || read < 100 {
+		t.Errorf("%d files, %v", read, err)
+	}
 }
 
 func condition(name string) (bool, error) {

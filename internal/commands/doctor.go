@@ -41,7 +41,7 @@ func doctor(c *call) error {
 			return err
 		}
 		defer s.Close()
-		if d.State, _, err = install.Remembered(s); err != nil {
+		if d.State, _, err = install.Remembered(s, r); err != nil {
 			return err
 		}
 	}

@@ -243,7 +243,7 @@ func (c *call) answer(r *repo.Repo, o install.Options) (install.Options, error) 
 			return o, err
 		}
 		defer s.Close()
-		if st, ok, err := install.Remembered(s); err != nil || ok && st.Answer != "" {
+		if st, ok, err := install.Remembered(s, r); err != nil || ok && st.Answer != "" {
 			o.Answer = st.Answer
 			o.With, o.Without = slices.Compact(slices.Sorted(slices.Values(append(o.With, st.With...)))), append(o.Without, st.Without...)
 			o.With = slices.DeleteFunc(o.With, func(e string) bool { return slices.Contains(c.StringSlice("without"), e) })

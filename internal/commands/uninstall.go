@@ -50,7 +50,7 @@ func (c *call) uninstall(r *repo.Repo, s *store.Store) error {
 		card := strings.Join(u.Lines(), "\n")
 		sum := sha256.Sum256([]byte(card))
 		_, err := approval.Ask(c.ctx, c.Env, approval.Statement{
-			Domain: "install", Action: "uninstall", Subject: u.State.Dir, Digest: hex.EncodeToString(sum[:]), Repository: "-",
+			Domain: "install", Action: "uninstall", Subject: r.CommonDir, Digest: hex.EncodeToString(sum[:]), Repository: "-",
 			Issued: c.Now().UTC().Truncate(time.Second), Nonce: approval.NewNonce(), Card: card,
 		}, "Take the gate out of this clone?")
 		if errors.Is(err, approval.ErrNoTerminal) {
