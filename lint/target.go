@@ -117,7 +117,7 @@ func StagedFrom(ctx context.Context, r *repo.Repo, have *repo.Staged) (*Target, 
 	}
 	t.changed = func(context.Context) ([]string, error) { return paths(t.Staged.Changes), nil }
 	if t.trusted != nil {
-		t.compareConfig(nil, t.trusted)
+		t.compareConfig(t.trusted)
 	}
 	return t, t.localOnly(ctx)
 }
@@ -276,7 +276,7 @@ func (t *Target) between(from, to string, trusted *repo.Snapshot, ids []string) 
 	}
 	t.Sides, t.trusted = []finding.Tree{t.New, trusted}, trusted
 	t.configureFrom(trusted)
-	t.compareConfig(nil, trusted)
+	t.compareConfig(trusted)
 	return nil
 }
 
@@ -417,13 +417,9 @@ func (t *Target) Apply(ctx context.Context, o Options) error {
 	return nil
 }
 
-// compareConfig says when what is judged changes the configuration that would judge the
-// next: base is what it changes, trusted what it is judged by.
-func (t *Target) compareConfig(base, trusted finding.Tree) {
-	if base == nil {
-		base = trusted
-	}
-	before, had := base.ObjectID(config.Name)
+// compareConfig says when what is judged changes the configuration that judges it.
+func (t *Target) compareConfig(trusted finding.Tree) {
+	before, had := trusted.ObjectID(config.Name)
 	after, has := t.New.ObjectID(config.Name)
 	if (before != after || had != has) && t.Mode != ModeStaged {
 		t.say(finding.Finding{Code: "lint/config-changed", Path: config.Name, Message: "the configuration changes; this was judged with the one before"})
