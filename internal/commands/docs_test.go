@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/urfave/cli/v2"
+
 	"assent/hooks"
 	"assent/skmb"
 )
@@ -60,6 +62,8 @@ func TestManualFollowsTheTables(t *testing.T) {
 	}
 	parts["docs/hooks.md events"] = b.String()
 
+	parts["docs/commands.md commands"] = commandTable()
+
 	for key, want := range parts {
 		file, name, _ := strings.Cut(key, " ")
 		path := filepath.Join("..", "..", file)
@@ -85,5 +89,76 @@ func TestManualFollowsTheTables(t *testing.T) {
 		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// commandTable is every command with what it can do to the world.
+func commandTable() string {
+	usage := map[string]string{}
+	walk(Assent(&Process{}).Commands, "", func(path string, c *cli.Command) { usage[path] = c.Usage })
+	var b strings.Builder
+	b.WriteString("| command | what it does | class | lane |\n| --- | --- | --- | --- |\n")
+	for _, e := range effects {
+		fmt.Fprintf(&b, "| `assent %s` | %s | %s | %s |\n", e.form, usage[e.form], e.class, e.lane)
+	}
+	return b.String()
+}
+
+// walk calls visit with every command that does something itself, by the words that lead to it.
+func walk(commands []*cli.Command, above string, visit func(path string, c *cli.Command)) {
+	for _, c := range commands {
+		path := strings.TrimSpace(above + " " + c.Name)
+		if len(c.Subcommands) > 0 {
+			walk(c.Subcommands, path, visit)
+			continue
+		}
+		visit(path, c)
+	}
+}
+
+// Every command of every program says what it can do to the world, and nothing is said of a
+// command or form that does not exist. Nothing sends anything anywhere.
+func TestCommandTree(t *testing.T) {
+	said := map[string]effect{}
+	for _, e := range effects {
+		if _, twice := said[e.form]; twice {
+			t.Errorf("%s stands twice", e.form)
+		}
+		said[e.form] = e
+		if e.class == externalSend || e.class == financialLegal {
+			t.Errorf("%s is %s", e.form, e.class)
+		}
+		if e.class == destructive && e.lane != human {
+			t.Errorf("%s takes away what nothing brings back, without a person", e.form)
+		}
+	}
+	seen := map[string]bool{}
+	look := func(above string, commands []*cli.Command) {
+		walk(commands, above, func(path string, c *cli.Command) {
+			if _, ok := said[path]; !ok {
+				t.Errorf("%s says nothing of what it can do", path)
+			}
+			seen[path] = true
+			for _, f := range c.Flags {
+				for _, name := range f.Names() {
+					seen[path+" --"+name] = true
+				}
+				if name := f.Names()[0]; name == "dry-run" || name == "check" {
+					if e := said[path+" --"+name]; e.class != readOnly {
+						t.Errorf("%s --%s is %q, not read_only", path, name, e.class)
+					}
+				}
+			}
+		})
+	}
+	look("", Assent(&Process{}).Commands)
+	look("skmb", Skmb(&Process{}).Commands)
+	for form := range said {
+		if !seen[form] {
+			t.Errorf("there is no %s", form)
+		}
+	}
+	if len(seen) < 100 {
+		t.Errorf("only %d commands and flags were seen", len(seen))
 	}
 }

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -16,7 +17,7 @@ func recoverCommand() *cli.Command {
 		Name: "recover", Usage: "complete a change that was interrupted half-way",
 		UsageText: "assent recover\nassent recover --resolve keep      a file was edited meanwhile: it stays, the rest is carried out\n" +
 			"assent recover --resolve apply     the change is carried out whole; what was found goes to assent/rescue in the Git directory",
-		Flags: []cli.Flag{&cli.StringFlag{Name: "resolve", Usage: "end a conflict: `keep` or apply"}, formatFlag, dirFlag},
+		Flags: []cli.Flag{&cli.StringFlag{Name: "resolve", Usage: "end a conflict: `keep` or apply; asks a person on a terminal"}, formatFlag, dirFlag},
 		Action: action(0, func(c *call) error {
 			asJSON, err := c.json()
 			if err != nil {
@@ -34,15 +35,17 @@ func recoverCommand() *cli.Command {
 }
 
 // recover completes or resolves what was interrupted, and says so.
-func (c *call) recover(s *store.Store, commits []string, asJSON bool) (err error) {
-	var rec store.Recovery
-	switch how := store.Resolution(c.String("resolve")); how {
-	case "":
-		rec, err = s.Recover(c.ctx)
-	case store.Keep, store.Apply:
-		rec, err = s.Resolve(c.ctx, how)
-	default:
+func (c *call) recover(s *store.Store, commits []string, asJSON bool) error {
+	how := store.Resolution(c.String("resolve"))
+	if how != "" && how != store.Keep && how != store.Apply {
 		return invalid("use --resolve keep or --resolve apply", "there is no resolution %q", how)
+	}
+	rec, err := s.Recover(c.ctx)
+	if errors.Is(err, store.ErrConflict) && how != "" {
+		if err := c.consent("store", "resolve", string(how), resolving(how, rec), "End the interrupted change so?"); err != nil {
+			return err
+		}
+		rec, err = s.Resolve(c.ctx, how)
 	}
 	if errors.Is(err, store.ErrConflict) {
 		return &failure{finding.ExitStale, err, "edited meanwhile: " + strings.Join(rec.Foreign, ", ") + "\nassent recover --resolve keep, or --resolve apply"}
@@ -63,6 +66,23 @@ func (c *call) recover(s *store.Store, commits []string, asJSON bool) (err error
 		c.say("nothing was interrupted")
 	}
 	return nil
+}
+
+// resolving says what ending a conflict in one way will do.
+func resolving(how store.Resolution, rec store.Recovery) []string {
+	var out []string
+	for _, f := range rec.Files {
+		edited := slices.Contains(rec.Foreign, f)
+		switch {
+		case !edited:
+			out = append(out, "complete "+f)
+		case how == store.Keep:
+			out = append(out, "keep     "+f+" as it stands: it was edited meanwhile")
+		default:
+			out = append(out, "replace  "+f+" by what the change wanted; what stands there goes to assent/rescue in the Git directory")
+		}
+	}
+	return out
 }
 
 type recovered struct {

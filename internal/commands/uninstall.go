@@ -1,11 +1,8 @@
 package commands
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -47,15 +44,9 @@ func (c *call) uninstall(r *repo.Repo, s *store.Store) error {
 	case c.Bool("dry-run"):
 		show()
 	case len(u.Lines()) > 0: // the card shows them too
-		card := strings.Join(u.Lines(), "\n")
-		sum := sha256.Sum256([]byte(card))
-		_, err := approval.Ask(c.ctx, c.Env, approval.Statement{
-			Domain: "install", Action: "uninstall", Subject: r.CommonDir, Digest: hex.EncodeToString(sum[:]), Repository: "-",
-			Issued: c.Now().UTC().Truncate(time.Second), Nonce: approval.NewNonce(), Card: card,
-		}, "Take the gate out of this clone?")
+		err := c.consent("install", "uninstall", r.CommonDir, u.Lines(), "Take the gate out of this clone?")
 		if errors.Is(err, approval.ErrNoTerminal) {
 			show()
-			return &failure{finding.ExitFindings, err, "run it on your own terminal"}
 		}
 		if err != nil {
 			return err

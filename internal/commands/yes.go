@@ -2,12 +2,15 @@ package commands
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -199,4 +202,19 @@ func (c *call) verified(r *repo.Repo, s approval.Statement, armored string) (g a
 	return approval.Given{Method: approval.MethodSignature, Statement: s, Proof: approval.Proof{
 		Principal: sig.Principal, KeyType: sig.KeyType, Fingerprint: sig.Fingerprint, Signature: armored, Touch: sig.Touch,
 	}}, nil
+}
+
+// consent asks a person on a terminal whether exactly what the lines say shall be done. It is
+// for what nothing brings back: no flag, variable or pipe stands in for it.
+func (c *call) consent(domain, act, subject string, lines []string, question string) error {
+	card := strings.Join(lines, "\n")
+	sum := sha256.Sum256([]byte(card))
+	_, err := approval.Ask(c.ctx, c.Env, approval.Statement{
+		Domain: domain, Action: act, Subject: subject, Digest: hex.EncodeToString(sum[:]), Repository: "-",
+		Issued: c.Now().UTC().Truncate(time.Second), Nonce: approval.NewNonce(), Card: card,
+	}, question)
+	if errors.Is(err, approval.ErrNoTerminal) {
+		return &failure{finding.ExitFindings, err, "run it on your own terminal"}
+	}
+	return err
 }
