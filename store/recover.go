@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -132,6 +133,37 @@ func (s *Store) recover() (bool, error) {
 type LogReport struct {
 	Lines   uint64
 	Problem string // "" if the chain holds to its end
+}
+
+// Logs returns the names of the logs that have lines, sorted.
+func (s *Store) Logs(ctx context.Context) (names []string, err error) {
+	err = s.View(ctx, func(r *Reader) error {
+		names = slices.Sorted(maps.Keys(r.heads.Logs))
+		return nil
+	})
+	return names, err
+}
+
+// ReadLog calls visit with every line of a log, oldest first, as it stands: VerifyLog says
+// whether it stands as it was written.
+func (s *Store) ReadLog(ctx context.Context, log string, visit func(line []byte) error) error {
+	return s.View(ctx, func(r *Reader) error {
+		for n := 1; n <= r.heads.Logs[log].Segment; n++ {
+			f, err := s.roots[Private].Open(segment(log, n))
+			if err != nil {
+				return fmt.Errorf("segment %d of %s: %w", n, log, err)
+			}
+			lines := bufio.NewScanner(f)
+			lines.Buffer(nil, maxLine+1)
+			for lines.Scan() && err == nil {
+				err = visit(lines.Bytes())
+			}
+			if err = errors.Join(err, lines.Err(), f.Close()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // VerifyLog walks a log's chain: an edited, removed or reordered line breaks it, an edited

@@ -81,6 +81,8 @@ var effects = []effect{
 	{"doctor", readOnly, anyone},
 	{"recover", reversibleWrite, anyone},
 	{"recover --resolve", destructive, human},
+	{"audit show", readOnly, anyone},
+	{"audit verify", readOnly, anyone},
 	{"demo", readOnly, anyone},
 	{"completion", readOnly, anyone},
 	{"hook", readOnly, anyone},
