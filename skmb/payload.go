@@ -63,6 +63,9 @@ type decisionRecord struct {
 	RecordedBy     string `json:"recorded_by"`
 }
 
+// DecisionPurpose says what the kind is for.
+const DecisionPurpose = "Propose a design decision that nobody has taken yet. It enters the base as proposed, and blocks commits until a designer approves or rejects it; a proposal never decides anything."
+
 // DecisionKind is the submit channel of `skmb submit`.
 var DecisionKind = boundary.Define[DecisionPayload, decisionRecord]("skmb-decision",
 	`{"title":"Approval notifier failure","patterns":["F"],"scope":"approval workflow","decision":"Retry 3 times, then fail closed and write an audit event.","applies_to":["notifier adapter"]}`)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"assent/boundary"
 	"assent/hooks"
 	"assent/skmb"
 )
@@ -61,6 +62,13 @@ func TestManualFollowsTheTables(t *testing.T) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", e.Name, e.Group, e.Input, strings.Join(steps, ", "), stops, fails, e.Limit)
 	}
 	parts["docs/hooks.md events"] = b.String()
+
+	b.Reset()
+	b.WriteString("| code | stage | class | exit |\n| --- | --- | --- | --- |\n")
+	for _, c := range boundary.Codes() {
+		fmt.Fprintf(&b, "| `%s` | %d | %s | %d |\n", c.Name, c.Stage, c.Class, c.Exit)
+	}
+	parts["docs/boundary.md codes"] = b.String()
 
 	parts["docs/commands.md commands"] = commandTable()
 

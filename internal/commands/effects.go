@@ -83,6 +83,8 @@ var effects = []effect{
 	{"recover --resolve", destructive, human},
 	{"audit show", readOnly, anyone},
 	{"audit verify", readOnly, anyone},
+	{"schema", readOnly, anyone},
+	{"submit", reversibleWrite, anyone},
 	{"demo", readOnly, anyone},
 	{"completion", readOnly, anyone},
 	{"hook", readOnly, anyone},
