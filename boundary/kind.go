@@ -192,7 +192,7 @@ func (k *Kind[P]) Read(in io.Reader, source string) (*Payload[P], error) {
 // its form. A nil node is one that could not be read at all.
 func (k *Kind[P]) ReadNode(n *Node, vs []Violation, source string) (*Payload[P], error) {
 	if n != nil {
-		vs = append(vs, k.shape.Check(n, k.owned)...)
+		vs = append(append(vs, k.shape.Check(n, k.owned)...), secrets(n, "")...)
 	}
 	if len(vs) > 0 {
 		return nil, refuse(source, vs)

@@ -25,7 +25,7 @@ var specified = []struct {
 	{4, "invalid-payload", 2, "boundary/missing-field boundary/type boundary/enum boundary/length boundary/range boundary/pattern boundary/item-duplicate boundary/text-unsafe boundary/text-blank"},
 	{5, "invalid-payload", 2, "skmb/anything boundary/not-in-the-table"},
 	{6, "unsupported-ref", 2, "boundary/ref-unknown boundary/ref-ambiguous"},
-	{9, "policy", 1, "boundary/policy-denied"},
+	{9, "policy", 1, "boundary/policy-denied boundary/secret-found"},
 	{10, "transient", 5, "boundary/busy"},
 	{10, "stale", 4, "boundary/revision-stale boundary/idempotency-conflict"},
 	{11, "policy", 3, "boundary/record-invalid"},

@@ -60,6 +60,7 @@ var table = map[string]rule{
 	"boundary/ref-unknown":          {6, UnsupportedRef, finding.ExitInvalid},
 	"boundary/ref-ambiguous":        {6, UnsupportedRef, finding.ExitInvalid},
 	"boundary/policy-denied":        {9, Policy, finding.ExitFindings},
+	"boundary/secret-found":         {9, Policy, finding.ExitFindings},
 	"boundary/busy":                 {10, Transient, finding.ExitBusy},
 	"boundary/revision-stale":       {10, Stale, finding.ExitStale},
 	"boundary/idempotency-conflict": {10, Stale, finding.ExitStale},
@@ -166,8 +167,13 @@ func exitOf(vs []Violation) int {
 	return finding.ExitBusy
 }
 
-// sample is what was found, cut and cleaned for a message.
-func sample(s string) string { return cut(finding.Clean(s)) }
+// sample is what was found, cut and cleaned for a message; nothing of a credential.
+func sample(s string) string {
+	if Secret(s) != "" {
+		return ""
+	}
+	return cut(finding.Clean(s))
+}
 
 // cut shortens a text to 80 bytes.
 func cut(s string) string {

@@ -183,7 +183,7 @@ func judges(t testing.TB) map[string]judge {
 
 // alone are the codes with which the boundary may refuse what a schema takes: a schema cannot
 // say them.
-var alone = []string{"boundary/text-unsafe", "boundary/text-blank", "boundary/json-number", "boundary/json-duplicate-name", "boundary/json-utf8", "boundary/pattern"}
+var alone = []string{"boundary/text-unsafe", "boundary/text-blank", "boundary/json-number", "boundary/json-duplicate-name", "boundary/json-utf8", "boundary/pattern", "boundary/secret-found"}
 
 // agree holds the law: what the boundary takes the schema takes; what the boundary alone
 // refuses it refuses with a code of its own.
