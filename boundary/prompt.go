@@ -128,6 +128,7 @@ var classes = []struct {
 	{Transient, "send the same bytes again, at most three times, waiting longer each time"},
 	{InvalidPayload, "correct the object and send it; after five refusals stop and ask a person"},
 	{UnsupportedRef, "name what exists and send it; after five refusals stop and ask a person"},
+	{Grounding, "quote what stands there and send it; after five refusals stop and ask a person"},
 	{Policy, "nothing, until a person or a policy acts"},
 	{Stale, "start again from what is there now"},
 	{PartialPersistence, "run `assent recover` first"},

@@ -25,6 +25,7 @@ var specified = []struct {
 	{4, "invalid-payload", 2, "boundary/missing-field boundary/type boundary/enum boundary/length boundary/range boundary/pattern boundary/item-duplicate boundary/text-unsafe boundary/text-blank"},
 	{5, "invalid-payload", 2, "skmb/anything boundary/not-in-the-table"},
 	{6, "unsupported-ref", 2, "boundary/ref-unknown boundary/ref-ambiguous"},
+	{7, "grounding", 2, "boundary/ground-kind boundary/ground-short boundary/ground-not-found boundary/ground-mid-word boundary/ground-ambiguous boundary/ground-span"},
 	{9, "policy", 1, "boundary/policy-denied boundary/secret-found"},
 	{10, "transient", 5, "boundary/busy"},
 	{10, "stale", 4, "boundary/revision-stale boundary/idempotency-conflict"},

@@ -20,6 +20,7 @@ const (
 	Transient          Class = "transient"           // send the same bytes again
 	InvalidPayload     Class = "invalid-payload"     // send corrected bytes
 	UnsupportedRef     Class = "unsupported-ref"     // send corrected bytes
+	Grounding          Class = "grounding"           // send corrected bytes
 	Policy             Class = "policy"              // wait for a person or a policy
 	Stale              Class = "stale"               // start again from a fresh basis
 	PartialPersistence Class = "partial-persistence" // run assent recover first
@@ -59,6 +60,12 @@ var table = map[string]rule{
 	"boundary/text-blank":           {4, InvalidPayload, finding.ExitInvalid},
 	"boundary/ref-unknown":          {6, UnsupportedRef, finding.ExitInvalid},
 	"boundary/ref-ambiguous":        {6, UnsupportedRef, finding.ExitInvalid},
+	"boundary/ground-kind":          {7, Grounding, finding.ExitInvalid},
+	"boundary/ground-short":         {7, Grounding, finding.ExitInvalid},
+	"boundary/ground-not-found":     {7, Grounding, finding.ExitInvalid},
+	"boundary/ground-mid-word":      {7, Grounding, finding.ExitInvalid},
+	"boundary/ground-ambiguous":     {7, Grounding, finding.ExitInvalid},
+	"boundary/ground-span":          {7, Grounding, finding.ExitInvalid},
 	"boundary/policy-denied":        {9, Policy, finding.ExitFindings},
 	"boundary/secret-found":         {9, Policy, finding.ExitFindings},
 	"boundary/busy":                 {10, Transient, finding.ExitBusy},

@@ -216,7 +216,7 @@ func (e *syntaxError) Unwrap() error { return e.error }
 func pathRules(n *boundary.Node) []boundary.Violation {
 	var vs []boundary.Violation
 	hold := func(pointer, what string, holds func(string) bool) {
-		if v := n.At(pointer); v != nil && v.Kind == boundary.String && v.Text != "" && !holds(v.Text) {
+		if v := n.At(pointer); v != nil && v.Kind == boundary.String && v.Text != "" && boundary.Unsafe(v.Text, false) == "" && !holds(v.Text) {
 			vs = append(vs, boundary.NewViolation("boundary/pattern", pointer, v.Pos, "%q is no %s", v.Text, what))
 		}
 	}
@@ -231,9 +231,7 @@ func pathRules(n *boundary.Node) []boundary.Violation {
 	return vs
 }
 
-func isRoot(s string) bool {
-	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, `\:`) && !slices.Contains(strings.Split(strings.ToLower(s), "/"), ".git")
-}
+func isRoot(s string) bool { return boundary.PlainPath(s) == "" }
 
 // isArchive refuses the directory of the records in every letter case: some file systems
 // know but one.

@@ -265,7 +265,7 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	for path, taken := range map[string]bool{
-		"docs/isme": true, "docs": true, "a b/c": true, "docs/.hidden": true, ".assent-docs": true, "équipe": true, "git": true, "a.git/b": true, "...": true, "-rf": true, "$(x)": true,
+		"docs/isme": true, "docs": true, "a b/c": true, "docs/.hidden": true, ".assent-docs": true, "équipe": true, "git": true, "a.git/b": true, "...": false, "a.": false, "GIT~1": false, "-rf": true, "$(x)": true,
 		".": false, "..": false, "./docs": false, "docs/.": false, "docs/..": false, "../docs": false, "docs/../..": false, "a/./b": false,
 		"/": false, "/docs": false, "docs/": false, "docs//isme": false, `docs\isme`: false, `\docs`: false, "C:": false, "C:/docs": false, "a:b": false,
 		".git": false, ".git/hooks": false, ".GIT": false, "docs/.Git/x": false,
