@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 
@@ -91,7 +90,7 @@ func (a Approval) RequiredFor(domain Level) Level {
 }
 
 // Loosens says in which points a configuration asks for less than the one before, or looks
-// at less.
+// at less. Severities are compared by who knows what they are without it.
 func (c Config) Loosens(before Config) []string {
 	var out []string
 	rank := func(l Level) int { return slices.Index(Level("").EnumValues(), string(l)) }
@@ -111,29 +110,12 @@ func (c Config) Loosens(before Config) []string {
 	if was, is := before.Baseline, c.Baseline; was != is {
 		out = append(out, "baseline names another file")
 	}
-	for _, code := range slices.Sorted(maps.Keys(c.Severity)) {
-		if is := c.Severity[code]; is != before.Severity[code] && is != "error" {
-			out = append(out, fmt.Sprintf("severity makes %s %s", code, severityWord(is)))
-		}
-	}
-	for _, code := range slices.Sorted(maps.Keys(before.Severity)) {
-		if _, still := c.Severity[code]; !still && before.Severity[code] != "off" {
-			out = append(out, "severity leaves out "+code)
-		}
-	}
 	for _, root := range before.Skmb.Roots {
 		if !slices.Contains(c.Skmb.Roots, root) {
 			out = append(out, "skmb.roots leaves out "+root)
 		}
 	}
 	return out
-}
-
-func severityWord(s Severity) string {
-	if s == "off" {
-		return "no finding at all"
-	}
-	return "of severity " + string(s)
 }
 
 // Mode says when an archive is made.

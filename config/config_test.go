@@ -441,12 +441,7 @@ func TestLoosens(t *testing.T) {
 		{"a related gate", "", "skmb: {gate: related}", "skmb.gate is no longer strict"},
 		{"a root less", "skmb: {roots: [a, b]}", "skmb: {roots: [b]}", "skmb.roots leaves out a"},
 		{"a root more", "skmb: {roots: [a]}", "skmb: {roots: [a, b]}", ""},
-		{"a finding off", "", "severity: {skmb/unresolved: off}", "severity makes skmb/unresolved no finding at all"},
-		{"a finding lowered", "", "severity: {skmb/unresolved: warning}", "severity makes skmb/unresolved of severity warning"},
-		{"a finding raised", "", "severity: {skmb/stray-file: error}", ""},
-		{"a raised one no longer", "severity: {skmb/stray-file: error}", "", "severity leaves out skmb/stray-file"},
-		{"an off one back", "severity: {skmb/stray-file: off}", "", ""},
-		{"the same as before", "severity: {skmb/stray-file: off}", "severity: {skmb/stray-file: off}", ""},
+		{"severities are not compared here", "", "severity: {skmb/unresolved: off}", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, err1 := config.Parse([]byte("version: 1\n" + c.before + "\n"))

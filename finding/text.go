@@ -17,12 +17,21 @@ type Report struct {
 	Head     string
 	Files    int
 	Commits  int
-	Verbose  bool // text: info findings too
-	Color    bool // text
-	Summary  bool // text: the closing line that says what was examined
+	Verbose  bool     // text: info findings too
+	Color    bool     // text
+	Summary  bool     // text: the closing line that says what was examined
+	FailOn   Severity // from which severity on the gate says no; Off: Error
 	LastHint string
 	Rules    []Check  // what ran
 	Notes    []string // text: what to know of the run, shown beside findings or a summary
+}
+
+// Exit is the exit code of the run.
+func (r Report) Exit() int {
+	if r.FailOn == Warning && r.Count(Error)+r.Count(Warning) > 0 {
+		return ExitFindings
+	}
+	return r.Result.Exit()
 }
 
 // WriteText prints a finding a line, `path:line:col: severity code: message`, each with

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"assent/config"
@@ -86,11 +87,21 @@ func judgeHead(r *run) error {
 		subject = log[0].Subject
 	}
 	// An amended commit was checked on the commit that it replaces.
-	if strings.HasPrefix(subject, "commit (amend)") && len(log) > 1 && c.Checked(head.Tree, log[1].ID) {
-		c.Add(shortcut.Receipt{Head: parent, Tree: head.Tree, Verdict: shortcut.Passed})
-		return nil
+	amended := strings.HasPrefix(subject, "commit (amend)") && len(log) > 1 && c.Checked(head.Tree, log[1].ID)
+	if amended {
+		t, err := lint.OfCommit(r.repo, head)
+		if err != nil {
+			return err
+		}
+		if samePolicy(t) {
+			c.Add(shortcut.Receipt{Head: parent, Tree: head.Tree, Verdict: shortcut.Passed})
+			return nil
+		}
 	}
 	cause := r.cause(c, parent, subject, log)
+	if amended { // it brings the policy itself by which the guard judged it
+		cause = ""
+	}
 	vouched, known := look.Known()
 	var report finding.Report
 	if !known {
@@ -148,13 +159,13 @@ func (r *run) judgeCommit(c *shortcut.Receipts, head repo.CommitInfo) (report fi
 	if err != nil {
 		return report, x, false, err
 	}
-	depends := false
-	report, err = t.Run(r.ctx, checks(t, r.repo, r.today(), false, func() { depends = true }))
+	var depends atomic.Bool
+	report, err = t.Run(r.ctx, checks(t, r.repo, r.today(), false, func() { depends.Store(true) }))
 	if err != nil {
 		return report, x, false, err
 	}
 	c.LooksAt(lint.Watch(t.Config))
-	if report.Exit() != finding.ExitOK || depends || !samePolicy(t) {
+	if report.Exit() != finding.ExitOK || depends.Load() || !samePolicy(t) {
 		return report, x, false, nil
 	}
 	entries, err := t.New.Below(c.Watch)

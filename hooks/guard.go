@@ -78,7 +78,7 @@ func (r *run) witness(t *lint.Target, depends bool) {
 	switch {
 	case r.code != finding.ExitOK:
 		x.Verdict = shortcut.Blocked
-	case depends, shortcut.AnyBelow(t.Staged.Changes, policy(t.Config)), len(c.OnlyOnDisk(shortcut.Has(t.Staged.Entries))) > 0:
+	case depends, shortcut.AnyBelow(changes, policy(t.Config)), len(c.OnlyOnDisk(shortcut.Has(t.Staged.Entries))) > 0:
 		x.Verdict = shortcut.Passed
 	}
 	c.Add(x)

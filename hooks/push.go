@@ -153,7 +153,7 @@ func (r *run) brings(u update, o otherSide) (span, error) {
 		if err != nil {
 			return span{}, err
 		}
-		if forward { // the range from there is judged, and its configuration counts
+		if trusted = old; forward { // the range from there is judged
 			on = old
 		}
 	case r.Event == "pre-receive": // a new ref is measured by the server's HEAD

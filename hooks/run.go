@@ -144,9 +144,7 @@ func Checks(t *lint.Target, r *repo.Repo, today string, history bool) []finding.
 }
 
 func checks(t *lint.Target, r *repo.Repo, today string, history bool, depends func()) []finding.Check {
-	if len(t.Config.Severity) > 0 {
-		t.Known = AllCodes()
-	}
+	t.Known = AllCodes
 	o := skmb.Options{Roots: t.Config.Skmb.Roots, Today: today, Seen: seen(r), Sides: t.Sides, Ancestor: t.Ancestor, Env: r.Caller(), Related: t.Config.Skmb.Gate == config.Related, Depends: depends}
 	o.Required = Required(t.Config)
 	o.Touch = t.Config.Approval.Touch
@@ -200,7 +198,7 @@ func Signers(tree finding.Tree, c config.Config) (s approval.Signers, err error)
 		}
 		return data
 	}
-	s.Allowed, s.Revoked = read(c.Approval.AllowedSigners), read(".assent/revoked_keys")
+	s.Allowed, s.Revoked = read(c.Approval.AllowedSigners), read(lint.RevokedKeys)
 	return s, err
 }
 

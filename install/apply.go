@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"assent/hooks"
+	"assent/hooks/shortcut"
 	"assent/repo"
 	"assent/store"
 )
@@ -355,7 +357,7 @@ func (u *Uninstallation) Lines() []string {
 }
 
 // Apply takes the hooks out.
-func (u *Uninstallation) Apply(ctx context.Context, s *store.Store, r *repo.Repo) error {
+func (u *Uninstallation) Apply(ctx context.Context, s *store.Store, r *repo.Repo, now time.Time) error {
 	for _, k := range u.keys {
 		if err := r.SetConfig(ctx, k, ""); err != nil {
 			return err
@@ -377,6 +379,7 @@ func (u *Uninstallation) Apply(ctx context.Context, s *store.Store, r *repo.Repo
 			return err
 		}
 	}
+	shortcut.Open(r, "uninstall", now, "").Add(shortcut.Receipt{}) // the guard is not in use any more
 	for _, dir := range u.State.Made {
 		_ = os.Remove(dir) // only if it is empty
 	}

@@ -417,7 +417,8 @@ func (l *looking) clients() error {
 
 // elsewhere looks at linked worktrees and submodules.
 func (l *looking) elsewhere() error {
-	if l.Repo.Bare() {
+	guarded := slices.ContainsFunc(l.Programs, func(p Program) bool { return p.Event == "pre-commit" && p.Calls && p.Kind != "configured" })
+	if l.Repo.Bare() || !guarded { // what is not so here is not asked for elsewhere; configured hooks run everywhere
 		return nil
 	}
 	tops, err := l.Repo.Worktrees(l.ctx)
@@ -434,7 +435,7 @@ func (l *looking) elsewhere() error {
 		}
 	}
 	for _, top := range tops {
-		if sameDirectory(top, l.Repo.Root) {
+		if repo.SameDir(top, l.Repo.Root) {
 			continue
 		}
 		r, err := repo.Open(l.ctx, top, repo.Foreign(l.Repo.Caller()))
@@ -447,7 +448,10 @@ func (l *looking) elsewhere() error {
 		if err != nil {
 			return err
 		}
-		data, err := os.ReadFile(filepath.Join(h.Dir, "pre-commit"))
+		if repo.SameDir(h.Dir, l.Dir) {
+			continue
+		}
+		data, err := readRegular(filepath.Join(h.Dir, "pre-commit"))
 		if err != nil || !bytes.Contains(data, []byte("assent hook ")) {
 			what, severity := "linked worktree", finding.Error
 			if r.CommonDir != l.Repo.CommonDir {
@@ -461,12 +465,6 @@ func (l *looking) elsewhere() error {
 }
 
 func exists(name string) bool { _, err := os.Lstat(name); return err == nil }
-
-func sameDirectory(a, b string) bool {
-	x, err1 := os.Stat(a)
-	y, err2 := os.Stat(b)
-	return err1 == nil && err2 == nil && os.SameFile(x, y)
-}
 
 // gate repeats what became known of the last commits.
 func (l *looking) gate() error {

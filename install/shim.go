@@ -20,18 +20,20 @@ const (
 // shim is the hook file of an event. It runs the hook that stood there before, then the
 // program: the baked path if it can be executed, else `assent` from PATH. It does not
 // exec, because another tool may have appended its text. bin is "" where no path is baked.
-func shim(e hooks.Event, bin string) []byte { return shimText(e, bin, e.Stdin()) }
+func shim(e hooks.Event, bin string) []byte { return shimText(e, bin, e.Stdin(), `"$me"`) }
 
 // pastShims are the texts that earlier versions wrote for an event: they are ours, and are
-// replaced. The first version did not share standard input with a chained hook.
+// replaced. The first one did not share standard input with a chained hook; both took a hook
+// of the same relative name in another repository for themselves.
 func pastShims(e hooks.Event, bin string) [][]byte {
+	past := [][]byte{shimText(e, bin, false, "")}
 	if e.Stdin() {
-		return [][]byte{shimText(e, bin, false)}
+		past = append(past, shimText(e, bin, true, ""))
 	}
-	return nil
+	return past
 }
 
-func shimText(e hooks.Event, bin string, lines bool) []byte {
+func shimText(e hooks.Event, bin string, lines bool, me string) []byte {
 	var b strings.Builder
 	chain := e.Name + ".pre-assent"
 	fmt.Fprintf(&b, "#!/bin/sh\n%s%s\n", shimMark, e.Name)
@@ -41,8 +43,13 @@ func shimText(e hooks.Event, bin string, lines bool) []byte {
 		b.WriteString("lines=$(cat; echo .)\n")
 		feed = "printf %s \"${lines%.}\" 2>/dev/null | "
 	}
-	fmt.Fprintf(&b, "if test -x \"$chained\" && test \"${ASSENT_CHAIN-}\" != \"%s@$0\"; then\n", e.Name)
-	fmt.Fprintf(&b, "\t%sASSENT_CHAIN=\"%s@$0\" \"$chained\" \"$@\"", feed, e.Name)
+	self := "\"" + e.Name + "@$0\""
+	if me != "" { // the absolute name: relative ones are the same in every repository
+		fmt.Fprintf(&b, "case $0 in /*) me=%[1]s@$0 ;; *) me=%[1]s@$PWD/$0 ;; esac\n", e.Name)
+		self = me
+	}
+	fmt.Fprintf(&b, "if test -x \"$chained\" && test \"${ASSENT_CHAIN-}\" != %s; then\n", self)
+	fmt.Fprintf(&b, "\t%sASSENT_CHAIN=%s \"$chained\" \"$@\"", feed, self)
 	if e.MayStop() {
 		b.WriteString(" || { code=$?; echo \"$chained: exit code $code\" >&2; exit $code; }")
 	}

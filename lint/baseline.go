@@ -123,15 +123,19 @@ func (t *Target) applyBaseline(ctx context.Context, checks []finding.Check, resu
 	return nil
 }
 
-// findingsBefore are the fingerprints of what the parent tree is objected to for.
+// findingsBefore are the fingerprints of what the parent tree, or a parent of a merge, is
+// objected to for.
 func (t *Target) findingsBefore(ctx context.Context, checks []finding.Check) map[string]bool {
 	before := map[string]bool{}
-	if t.trusted == nil {
-		return before
+	parents := t.Parents
+	if t.trusted != nil && len(parents) < 2 { // of a merge each side may have had it
+		parents = []finding.Tree{t.trusted}
 	}
-	r := finding.Run(checks, finding.Pass{Ctx: ctx, New: t.trusted})
-	for _, print := range finding.Fingerprints(r.Findings) {
-		before[print] = true
+	for _, tree := range parents {
+		r := finding.Run(checks, finding.Pass{Ctx: ctx, New: tree})
+		for _, print := range finding.Fingerprints(r.Findings) {
+			before[print] = true
+		}
 	}
 	return before
 }

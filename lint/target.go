@@ -46,7 +46,7 @@ type Target struct {
 	Commits int
 	Area    string // only findings whose code begins so
 
-	Known []finding.Check             // every code there is, for the severities of the configuration
+	Known func() []finding.Check      // every code there is, for the severities of the configuration
 	Raise map[string]finding.Severity // severities that the caller raises
 
 	Staged *repo.Staged // in ModeStaged
@@ -62,6 +62,7 @@ type Target struct {
 	commits func() ([]finding.Commit, error)        // nil: no commits are judged
 	trusted finding.Tree                            // where baseline and signers that count stand; nil: none count
 	own     finding.Result                          // what the configuration and the names gave
+	before  finding.Tree                            // whose configuration the change is told against; nil: none is
 }
 
 // Watch are the paths that a configuration makes the gate look at.
@@ -116,9 +117,7 @@ func StagedFrom(ctx context.Context, r *repo.Repo, have *repo.Staged) (*Target, 
 		t.trusted = t.Parents[0]
 	}
 	t.changed = func(context.Context) ([]string, error) { return paths(t.Staged.Changes), nil }
-	if t.trusted != nil {
-		t.compareConfig(t.trusted)
-	}
+	t.before = t.trusted
 	return t, t.localOnly(ctx)
 }
 
@@ -209,6 +208,7 @@ func OfCommit(r *repo.Repo, info repo.CommitInfo) (t *Target, err error) {
 	t.changedBetween(info.ID, info.Parents...)
 	t.commits = func() ([]finding.Commit, error) { return commits(r, []string{info.ID}) }
 	t.configureFrom(trusted)
+	t.before = t.trusted
 	return t, nil
 }
 
@@ -276,7 +276,9 @@ func (t *Target) between(from, to string, trusted *repo.Snapshot, ids []string) 
 	}
 	t.Sides, t.trusted = []finding.Tree{t.New, trusted}, trusted
 	t.configureFrom(trusted)
-	t.compareConfig(trusted)
+	if from != "" { // what has nothing in common with it does not change it
+		t.before = trusted
+	}
 	return nil
 }
 
@@ -318,6 +320,7 @@ func MergeWith(ctx context.Context, r *repo.Repo, ours, other string) (*Target, 
 	}
 	t.Parents, t.Sides, t.trusted = []finding.Tree{theirs, mine}, []finding.Tree{mine, theirs}, theirs
 	t.configureFrom(theirs)
+	t.before = theirs
 	for _, name := range conflicts {
 		f := finding.Finding{Code: "lint/merge-conflict", Severity: finding.Info, Path: name, Key: name,
 			Message: "merging " + other + " conflicts here", Fix: "merge it, and resolve the conflict"}
@@ -382,15 +385,12 @@ func (t *Target) configureFrom(trusted finding.Tree) {
 }
 
 // Apply carries out the options.
-func (t *Target) Apply(ctx context.Context, o Options) error {
-	if o.All {
+func (t *Target) Apply(ctx context.Context, o Options) (err error) {
+	if o.All && t.Mode != ModeMerge { // of a merge result everything counts as it is
 		t.changed = func(ctx context.Context) ([]string, error) {
 			rev := t.Tip
-			switch t.Mode {
-			case ModeStaged, ModeWorktree:
+			if t.Mode == ModeStaged || t.Mode == ModeWorktree {
 				rev = ""
-			case ModeMerge:
-				rev = t.Head
 			}
 			return t.repo.Paths(ctx, rev)
 		}
@@ -403,46 +403,82 @@ func (t *Target) Apply(ctx context.Context, o Options) error {
 		return cut(t.repo, err, o.Trust)
 	}
 	t.trusted = tree
-	t.own.Findings = slices.DeleteFunc(t.own.Findings, func(f finding.Finding) bool {
-		return f.Code == "lint/config-loosened" || f.Code == "lint/config-unreadable"
-	})
+	t.own.Findings = slices.DeleteFunc(t.own.Findings, func(f finding.Finding) bool { return f.Code == "lint/config-unreadable" })
 	t.configureFrom(tree)
-	if t.Mode == ModeStaged && !slices.Equal(Watch(t.Config), t.Staged.Watch) {
-		if t.Staged, err = t.repo.Staged(ctx, Watch(t.Config)...); err != nil {
-			return err
+	switch {
+	case t.Mode == ModeStaged && !slices.Equal(Watch(t.Config), t.Staged.Watch):
+		if t.Staged, err = t.repo.Staged(ctx, Watch(t.Config)...); err == nil {
+			t.New = t.Staged.Snapshot()
 		}
-		t.New = t.Staged.Snapshot()
+	case t.Mode == ModeWorktree:
+		t.New, err = t.repo.Worktree(ctx, Watch(t.Config)...)
 	}
-	t.loosened(tree)
-	return nil
+	return err
 }
 
-// compareConfig says when what is judged changes the configuration that judges it.
-func (t *Target) compareConfig(trusted finding.Tree) {
-	before, had := trusted.ObjectID(config.Name)
-	after, has := t.New.ObjectID(config.Name)
-	if (before != after || had != has) && t.Mode != ModeStaged {
-		t.say(finding.Finding{Code: "lint/config-changed", Path: config.Name, Message: "the configuration changes; this was judged with the one before"})
+// compareConfig says when what is judged changes the configuration, or who may sign, and
+// where it asks for less than the trusted configuration. That is an error, in the index a
+// warning: what is staged is judged by its own configuration, CI by that of the base.
+func (t *Target) compareConfig() {
+	if t.before == nil {
+		return
 	}
-	t.loosened(trusted)
-}
-
-// loosened says where the configuration asks for less than the trusted one. That is an
-// error, in the index a warning: what is staged is judged by its own configuration, CI by
-// that of the base.
-func (t *Target) loosened(trusted finding.Tree) {
-	old, err1 := config.Load(trusted)
+	told := func(name, message string) {
+		before, had := t.before.ObjectID(name)
+		after, has := t.New.ObjectID(name)
+		if before != after || had != has {
+			t.say(finding.Finding{Code: "lint/config-changed", Path: name, Key: name, Message: message})
+		}
+	}
+	if t.Mode != ModeStaged {
+		told(config.Name, "the configuration changes; this was judged with the one before")
+		for _, name := range []string{t.Config.Approval.AllowedSigners, RevokedKeys} {
+			told(name, "who may sign changes; this was judged by who could sign before")
+		}
+	}
+	if t.trusted == nil {
+		return
+	}
+	old, err1 := config.Load(t.trusted)
 	now, err2 := config.Load(t.New)
 	if err1 != nil || err2 != nil {
-		return // what cannot be read is reported where it is used
+		return // what cannot be read is told already
 	}
-	for _, what := range now.Loosens(old) {
+	for _, what := range append(now.Loosens(old), t.softens(old, now)...) {
 		f := finding.Finding{Code: "lint/config-loosened", Path: config.Name, Message: what}
 		if t.Mode == ModeStaged {
 			f.Severity = finding.Warning
 		}
 		t.say(f)
 	}
+}
+
+// RevokedKeys is the file of the keys that no longer sign.
+const RevokedKeys = ".assent/revoked_keys"
+
+// softens says which findings are less severe by one configuration than by another. Where
+// none names a code it has the severity of its check.
+func (t *Target) softens(old, now config.Config) (out []string) {
+	if t.Known == nil {
+		return nil
+	}
+	for _, c := range t.Known() {
+		level := func(conf config.Config) finding.Severity {
+			if name, ok := conf.Severity[c.Code]; ok && !c.Fixed {
+				s, _ := finding.ParseSeverity(string(name))
+				return s
+			}
+			return c.Severity
+		}
+		switch before, after := level(old), level(now); {
+		case after >= before:
+		case after == finding.Off:
+			out = append(out, fmt.Sprintf("severity makes %s no finding at all", c.Code))
+		default:
+			out = append(out, fmt.Sprintf("severity makes %s of severity %s", c.Code, after))
+		}
+	}
+	return slices.Compact(out)
 }
 
 // say adds a finding of lint's own, filled from its code.
@@ -489,6 +525,7 @@ func (t *Target) Run(ctx context.Context, checks []finding.Check) (finding.Repor
 	for _, name := range t.New.Invalid() {
 		t.say(finding.Finding{Code: "lint/path-not-utf8", Path: name, Key: name, Message: fmt.Sprintf("the name %q is not UTF-8, so the file is not read", name), Fix: "rename it"})
 	}
+	t.compareConfig()
 	if err := t.cases(); err != nil {
 		return finding.Report{}, err
 	}
@@ -500,18 +537,38 @@ func (t *Target) Run(ctx context.Context, checks []finding.Check) (finding.Repor
 }
 
 // knownCodes refuses a severity for a code that does not exist: it would silently do nothing.
+// As with all of the configuration, that stops what brings it and not what mends it.
 func (t *Target) knownCodes() error {
-	if len(t.Config.Severity) == 0 || t.Known == nil {
+	if t.Known == nil {
+		return nil
+	}
+	now, err := config.Load(t.New)
+	if err != nil {
+		now = config.Config{}
+	}
+	if len(t.Config.Severity)+len(now.Severity) == 0 {
 		return nil
 	}
 	var codes []string
-	for _, c := range t.Known {
+	for _, c := range t.Known() {
 		codes = append(codes, c.Code)
 	}
-	for _, code := range slices.Sorted(maps.Keys(t.Config.Severity)) {
-		if !slices.Contains(codes, code) {
-			return &UnknownCode{code, boundary.Nearest(code, codes)}
+	unknown := func(c config.Config) error {
+		for _, code := range slices.Sorted(maps.Keys(c.Severity)) {
+			if !slices.Contains(codes, code) {
+				return &UnknownCode{code, boundary.Nearest(code, codes)}
+			}
 		}
+		return nil
+	}
+	if t.Mode == ModeStaged || t.Mode == ModeWorktree {
+		return unknown(t.Config)
+	}
+	if err := unknown(now); err != nil {
+		t.say(finding.Finding{Code: "lint/config-unreadable", Path: config.Name, Message: err.Error(), Fix: "mend the file"})
+	}
+	if err := unknown(t.Config); err != nil {
+		t.say(finding.Finding{Code: "lint/config-unreadable", Severity: finding.Warning, Key: "base", Path: config.Name, Message: "before this change: " + err.Error()})
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 const added = "learned\n"
@@ -51,7 +52,7 @@ func (s *sandbox) world() string {
 	cmd.Dir, cmd.Env = s.dir, s.env
 	log, _ := cmd.Output()
 	locks, _ := filepath.Glob(filepath.Join(s.dir, ".git/*.lock"))
-	tmp, _ := filepath.Glob(filepath.Join(s.dir, ".git/assent/tmp/*"))
+	tmp, _ := filepath.Glob(filepath.Join(s.dir, ".git/assent/tmp/*-*"))
 	disk, _ := os.ReadFile(filepath.Join(s.dir, "AGENTS.md"))
 	return fmt.Sprintf("%x\n%s\n%q %q %q", index, log, locks, tmp, disk)
 }
@@ -195,7 +196,7 @@ func TestCommitPath(t *testing.T) {
 				t.Errorf("the reflog says %q", got)
 			}
 			s.git("fsck", "--strict")
-			if rest, _ := filepath.Glob(filepath.Join(s.dir, ".git/assent/tmp/*")); len(rest) > 0 {
+			if rest, _ := filepath.Glob(filepath.Join(s.dir, ".git/assent/tmp/*-*")); len(rest) > 0 {
 				t.Errorf("%q is left", rest)
 			}
 			if c.after != nil {
@@ -401,7 +402,7 @@ func TestPublishCrash(t *testing.T) {
 				t.Errorf("staged is %q", got)
 			}
 			locks, _ := filepath.Glob(filepath.Join(s.dir, ".git/*.lock"))
-			rest, _ := filepath.Glob(filepath.Join(s.dir, ".git/assent/tmp/*"))
+			rest, _ := filepath.Glob(filepath.Join(s.dir, ".git/assent/tmp/*-*"))
 			if len(locks)+len(rest) > 0 {
 				t.Errorf("left: %q %q", locks, rest)
 			}
@@ -454,5 +455,37 @@ func TestCommitPathSigns(t *testing.T) {
 	}
 	if strings.Contains(s.git("cat-file", "commit", "HEAD"), "gpgsig") {
 		t.Error("signed without being asked")
+	}
+}
+
+// Git may be stopped after HEAD has moved: then the commit is carried to its end.
+func TestPublishStoppedLate(t *testing.T) {
+	s := agents(t)
+	s.hook("reference-transaction", "test \"$1\" != committed || { touch .git/moved; sleep 30; }\n")
+	id, data := s.blobAt("HEAD", "AGENTS.md")
+	r := s.open()
+	p, err := r.Prepare(context.Background(), PathCommit{Path: "AGENTS.md", HeadID: id, IndexID: id, Head: append(data, added...), Index: append(data, added...), Message: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		for range 1000 {
+			if _, err := os.Stat(filepath.Join(s.dir, ".git/moved")); err == nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		cancel()
+	}()
+	got, err := p.Publish(ctx)
+	if err != nil || got != strings.TrimSpace(s.git("rev-parse", "HEAD")) {
+		t.Fatalf("%s, %v", got, err)
+	}
+	if !strings.Contains(s.git("show", ":AGENTS.md"), added) || s.git("diff", "--cached", "--name-only") != "" {
+		t.Error("the index is behind HEAD")
+	}
+	if locks, _ := filepath.Glob(filepath.Join(s.dir, ".git/*.lock")); len(locks) > 0 {
+		t.Errorf("%q is left", locks)
 	}
 }

@@ -50,7 +50,7 @@ type object struct {
 
 func (r *Repo) startObjects() (*objects, error) {
 	c := r.command("cat-file", "--batch")
-	ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
+	ctx, cancel := context.WithCancel(context.Background()) // it lives as long as there are questions
 	cmd, stderr, err := prepare(ctx, c)
 	if err != nil {
 		cancel()
@@ -95,6 +95,8 @@ func (r *Repo) read(names ...string) ([]object, error) {
 		r.objects = o
 	}
 	o := r.objects
+	limit := time.AfterFunc(WriteTimeout, o.cancel) // for the answers to these questions
+	defer limit.Stop()
 	written := make(chan error, 1)
 	ask := func() error {
 		_, err := io.WriteString(o.in, strings.Join(names, "\n")+"\n")

@@ -57,11 +57,14 @@ func (p *Pending) Publish(ctx context.Context) (id string, err error) {
 	}
 	c := p.user("update-ref", "-m", p.reason(), "HEAD", p.ID, cmp.Or(p.old, strings.Repeat("0", len(p.ID))))
 	out, err := Run(ctx, c)
-	if err != nil {
-		return "", err
+	if err == nil && out.Code != 0 {
+		err = fmt.Errorf("%w: %s", ErrMoved, out.Stderr)
 	}
-	if out.Code != 0 {
-		return "", fmt.Errorf("%w: %s", ErrMoved, out.Stderr)
+	ctx = context.WithoutCancel(ctx) // HEAD may have moved: from here on it is carried to its end
+	if err != nil {
+		if head, herr := p.repo.Resolve(ctx, "HEAD"); herr != nil || head != p.ID {
+			return "", err
+		}
 	}
 	published = true
 	if err := p.at("moved"); err != nil {
@@ -208,6 +211,12 @@ func (p *Pending) makeDir() error {
 	if err := os.MkdirAll(p.repo.tmp(), 0o700); err != nil {
 		return err
 	}
+	// A directory that is made and not held yet must not look abandoned.
+	making := flock.New(filepath.Join(p.repo.tmp(), "lock"))
+	if err := making.Lock(); err != nil {
+		return err
+	}
+	defer making.Unlock()
 	if err := p.repo.sweep(nil); err != nil {
 		return err
 	}
@@ -240,6 +249,9 @@ func (r *Repo) sweep(mend func(dir string, x publication) error) error {
 		return nil
 	}
 	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
 		dir := filepath.Join(r.tmp(), e.Name())
 		l := flock.New(filepath.Join(dir, "lock"))
 		free, lerr := l.TryLock()
@@ -268,6 +280,13 @@ var ErrPublishing = errors.New("a commit was interrupted half-way: run assent re
 // HEAD has the commit, the lock that was to be the index becomes the index; if it has not,
 // the lock is removed. Another one's lock is left alone.
 func (r *Repo) RecoverPublish(ctx context.Context) (done []string, err error) {
+	making := flock.New(filepath.Join(r.tmp(), "lock"))
+	if _, err := os.Stat(r.tmp()); err == nil {
+		if err := making.Lock(); err != nil {
+			return nil, err
+		}
+		defer making.Unlock()
+	}
 	err = r.sweep(func(dir string, x publication) error {
 		lock, ours := x.Index+".lock", filepath.Join(dir, "index.lock")
 		if !sameFile(ours, lock) {

@@ -98,11 +98,12 @@ func (r *Repo) HooksPath(ctx context.Context) (HooksPath, error) {
 		return h, err
 	}
 	h.Dir = join(r.dir(), strings.TrimSuffix(string(out), "\n"))
-	h.IsDefault = sameDir(h.Dir, filepath.Join(r.CommonDir, "hooks"))
+	h.IsDefault = SameDir(h.Dir, filepath.Join(r.CommonDir, "hooks"))
 	return h, nil
 }
 
-func sameDir(a, b string) bool {
+// SameDir reports whether two names are one directory.
+func SameDir(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
 	}
@@ -193,12 +194,27 @@ func (r *Repo) Tracked(ctx context.Context, path string) (bool, error) {
 }
 
 // StripComments returns a commit message as Git will take it, without the lines that its
-// configuration makes comments (git-stripspace(1)).
+// configuration makes comments (git-stripspace(1)). With core.commentChar=auto Git chose a
+// character that begins no line of the text; its own lines stand at the end.
 func (r *Repo) StripComments(ctx context.Context, message []byte) (string, error) {
+	out, err := r.git(ctx, "config", "--get", "core.commentChar")
+	var git *GitError
+	if err != nil && !(errors.As(err, &git) && git.Code == 1) {
+		return "", err
+	}
 	args := []string{"stripspace", "--strip-comments"}
+	if strings.TrimSpace(string(out)) == "auto" {
+		lines := bytes.Split(bytes.TrimSpace(message), []byte("\n"))
+		last := string(lines[len(lines)-1])
+		if last != "" && strings.ContainsRune("#;@!$%^&|:", rune(last[0])) {
+			args = append([]string{"-c", "core.commentChar=" + last[:1]}, args...)
+		} else {
+			args = args[:1]
+		}
+	}
 	c := r.command(args...)
 	c.Stdin = bytes.NewReader(message)
-	out, err := r.run(ctx, c, args)
+	out, err = r.run(ctx, c, args)
 	return string(out), err
 }
 

@@ -20,9 +20,7 @@ func (v GitVersion) Less(w GitVersion) bool {
 // What hangs on the version of Git, and the oldest that serves at all.
 var (
 	Oldest      = GitVersion{2, 30}
-	SSHSigning  = GitVersion{2, 34}
 	HookRun     = GitVersion{2, 36}
-	MergeTree   = GitVersion{2, 38}
 	ConfigHooks = GitVersion{2, 54}
 )
 

@@ -128,20 +128,6 @@ func (c *Receipts) Clean(tree string) (Receipt, bool) {
 	return Receipt{}, false
 }
 
-// cleanEntries returns a receipt of any tree that has these watched entries and is clean, by
-// this build, today.
-func (c *Receipts) cleanEntries(watched string) (Receipt, bool) {
-	key := c.Key()
-	needle := []byte(`"watched":"` + watched + `"`)
-	for line := range bytes.Lines(c.data) {
-		var x Receipt
-		if bytes.Contains(line, needle) && json.Unmarshal(line, &x) == nil && x.Watched == watched && x.Key == key && x.Verdict == Clean {
-			return x, true
-		}
-	}
-	return Receipt{}, false
-}
-
 // Checked reports whether a guard event let a commit pass: the same tree on the same HEAD.
 // What it said last counts.
 func (c *Receipts) Checked(tree, head string) bool {
@@ -153,9 +139,11 @@ func (c *Receipts) Checked(tree, head string) bool {
 	return false
 }
 
-// Guarded reports whether guard events run in this clone: they have left receipts.
+// Guarded reports whether guard events run in this clone: they have left receipts since the
+// hooks were last taken out.
 func (c *Receipts) Guarded() bool {
-	return bytes.Contains(c.data, []byte(`"event":"pre-commit"`)) || bytes.Contains(c.data, []byte(`"event":"pre-merge-commit"`))
+	data := c.data[max(bytes.LastIndex(c.data, []byte(`"event":"uninstall"`)), 0):]
+	return bytes.Contains(data, []byte(`"event":"pre-commit"`)) || bytes.Contains(data, []byte(`"event":"pre-merge-commit"`))
 }
 
 // Outcome is what became known of a commit that no guard event let pass; "" if nothing did, or
@@ -270,9 +258,10 @@ func (c *Receipts) Add(all ...Receipt) {
 	if err != nil {
 		return
 	}
-	defer f.Close()
 	_, _ = f.Write(lines)
-	if info, err := f.Stat(); err == nil && info.Size() > maxReceipts {
+	info, err := f.Stat()
+	f.Close() // before it is replaced: an open file cannot be everywhere
+	if err == nil && info.Size() > maxReceipts {
 		halve(file)
 	}
 }
@@ -291,8 +280,8 @@ func (c *Receipts) LooksAt(watch []string) {
 
 func replaceFile(name string, data []byte) {
 	tmp := fmt.Sprintf("%s.%d", name, os.Getpid())
-	if os.WriteFile(tmp, data, 0o600) == nil {
-		_ = os.Rename(tmp, name)
+	if os.WriteFile(tmp, data, 0o600) != nil || os.Rename(tmp, name) != nil {
+		_ = os.Remove(tmp)
 	}
 }
 

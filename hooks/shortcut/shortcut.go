@@ -108,35 +108,51 @@ func (l *Look) Tree(changes []repo.Change) (string, error) {
 }
 
 // Committed reports whether there is nothing to do after a commit: a guard event let it
-// pass, or there is no guard and what it has is known to be clean; and its base is the one
-// that was archived last.
+// pass, or there is no guard and it is known to be clean; and its base is the one that was
+// archived last.
 func (l *Look) Committed() bool {
 	head, err := l.Head()
 	c := l.Receipts
-	if err != nil || head.ID == "" || c.Watch == nil || !c.Checked(head.Tree, Parent(head)) && c.Guarded() {
+	if err != nil || head.ID == "" || c.Watch == nil {
 		return false
 	}
-	x, ok := l.Known()
+	x, ok := c.Clean(head.Tree)
+	if !c.Checked(head.Tree, Parent(head)) {
+		if c.Guarded() {
+			return false
+		}
+		x, ok = l.Known()
+	}
 	return ok && l.archived(x.Watched)
 }
 
-// Known returns the receipt by which HEAD is clean: that of its tree, or, if the index is that
-// tree, one of any tree with the same watched entries, which then becomes one of HEAD's too.
+// Known returns the receipt by which HEAD is clean without being judged: its only parent was
+// judged clean, and what is watched is the same in both. A commit that changes what is
+// watched is always judged, even if it brings back what was clean before: some rules look at
+// the change.
 func (l *Look) Known() (Receipt, bool) {
 	c := l.Receipts
-	if x, ok := c.Clean(l.head.Tree); ok || c.Watch == nil {
-		return x, ok
-	}
-	scan, err := l.Repo.ScanIndex(c.Watch)
-	if err != nil || scan.Folded || scan.Tree != l.head.Tree {
+	if c.Watch == nil || len(l.head.Parents) != 1 {
 		return Receipt{}, false
 	}
-	x, ok := c.cleanEntries(c.Watched(scan.Entries))
-	if ok {
-		x.Head, x.Tree = Parent(l.head), l.head.Tree
-		c.Add(x)
+	parents, err := l.Repo.Commits(l.head.Parents[0])
+	if err != nil {
+		return Receipt{}, false
 	}
-	return x, ok
+	before, ok := c.Clean(parents[0].Tree)
+	if !ok {
+		return Receipt{}, false
+	}
+	if x, ok := c.Clean(l.head.Tree); ok {
+		return x, x.Watched == before.Watched
+	}
+	scan, err := l.Repo.ScanIndex(c.Watch)
+	if err != nil || scan.Folded || scan.Tree != l.head.Tree || c.Watched(scan.Entries) != before.Watched {
+		return Receipt{}, false
+	}
+	before.Head, before.Tree = Parent(l.head), l.head.Tree
+	c.Add(before)
+	return before, true
 }
 
 // archivedFile says of this worktree which archives hold the base that a digest of watched
@@ -176,6 +192,9 @@ func (l *Look) Archived(dirs []string) {
 	}
 	note := x.Watched + "\n"
 	for _, dir := range dirs {
+		if held(filepath.Join(l.Repo.Root, filepath.FromSlash(dir))) == "damaged" {
+			return
+		}
 		note += held(filepath.Join(l.Repo.Root, filepath.FromSlash(dir))) + " " + dir + "\n"
 	}
 	if file := archivedFile(l.Repo); os.MkdirAll(filepath.Dir(file), 0o700) == nil {
@@ -191,6 +210,9 @@ func held(dir string) string {
 		if !strings.HasPrefix(e.Name(), ".") {
 			n, last = n+1, e.Name()
 		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, last, "MANIFEST.md")); err != nil && n > 0 {
+		return "damaged" // never noted: the archiving looks at it
 	}
 	return fmt.Sprintf("%d %s", n, last)
 }

@@ -80,7 +80,7 @@ func initCommand(program string) *cli.Command {
 					if !filepath.IsLocal(c.String("root")) || root == "." {
 						return nil, invalid("name a directory below the top of the repository", "%q cannot be a base", c.String("root"))
 					}
-					if !contains(conf.Skmb.Roots, root) {
+					if !slices.Contains(conf.Skmb.Roots, root) {
 						return nil, invalid(fmt.Sprintf("write to .assent.yaml first:\nversion: 1\nskmb:\n  roots: [%s]", strings.Join(append(conf.Skmb.Roots, root), ", ")), "%s is no root that the gate looks at", root)
 					}
 				}
@@ -91,15 +91,6 @@ func initCommand(program string) *cli.Command {
 			})
 		}),
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // install asks the question, makes files if there are any to make, and puts the hooks in.

@@ -92,11 +92,9 @@ func (c *call) lint(area string) error {
 		report = finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{finding.UncheckedBy(err)}}}
 	}
 	report.Tool, report.Verbose, report.Color, report.Summary = "assent "+Version(), c.Bool("verbose"), c.color(), true
+	report.FailOn = failOn
 	if err := write(report); err != nil {
 		return err
-	}
-	if failOn == finding.Warning && report.Count(finding.Warning) > 0 {
-		return exitWith(finding.ExitFindings)
 	}
 	return exitWith(report.Exit())
 }

@@ -207,7 +207,7 @@ func (c *call) withBase(run func(r *repo.Repo, root string) error) error {
 	}
 	root := conf.Skmb.Roots[0]
 	if c.IsSet("root") {
-		if root = path.Clean(filepath.ToSlash(c.String("root"))); !contains(conf.Skmb.Roots, root) {
+		if root = path.Clean(filepath.ToSlash(c.String("root"))); !slices.Contains(conf.Skmb.Roots, root) {
 			return invalid("use one of "+strings.Join(conf.Skmb.Roots, ", "), "%s is no root of .assent.yaml", root)
 		}
 	} else if len(conf.Skmb.Roots) > 1 {

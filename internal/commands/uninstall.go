@@ -51,7 +51,7 @@ func (c *call) uninstall(r *repo.Repo, s *store.Store) error {
 		if err != nil {
 			return err
 		}
-		if err := u.Apply(c.ctx, s, r); err != nil {
+		if err := u.Apply(c.ctx, s, r, c.Now()); err != nil {
 			return err
 		}
 		show()

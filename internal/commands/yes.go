@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ func (c *call) yes(w *skmb.Writer, r *repo.Repo) (skmb.Yes, error) {
 	switch {
 	case ways > 1:
 		return y, invalid("choose one", "--statement, --sign, --print and --signature exclude each other")
-	case y.From != "" && !contains([]string{"chat", "issue", "mail", "meeting"}, y.From):
+	case y.From != "" && !slices.Contains([]string{"chat", "issue", "mail", "meeting"}, y.From):
 		return y, invalid("use chat, issue, mail or meeting", "nothing is quoted from %q", y.From)
 	case y.From != "" && !c.IsSet("statement"):
 		return y, invalid(`add --statement "…"`, "--quoted-from needs the words")

@@ -20,7 +20,7 @@ import (
 var Look *shortcut.Look
 
 // patience is how long the shortcut may take; the hook itself has a limit of its own.
-const patience = 5 * time.Second
+const patience = 2 * time.Second
 
 func init() {
 	if len(os.Args) < 3 || os.Args[1] != "hook" || os.Args[2] != "pre-commit" && os.Args[2] != "post-commit" {
