@@ -25,7 +25,8 @@ import (
 
 // A receipt says what an event made of a tree. The file of them is a cache and a witness,
 // not a record: losing it costs one slow commit or one remark. Each line is one append
-// under 4 KiB without a lock; the newest half is kept beyond 1 MiB.
+// under 4 KiB without a lock; the newest half is kept beyond
+// 256 KiB, some 700 commits.
 type Receipt struct {
 	At      string  `json:"at"` // RFC 3339, UTC
 	Event   string  `json:"event"`
@@ -56,7 +57,9 @@ func (x Receipt) guard() bool {
 	return (x.Event == "pre-commit" || x.Event == "pre-merge-commit") && (x.Verdict == Clean || x.Verdict == Passed || x.Verdict == Blocked)
 }
 
-const maxReceipts = 1 << 20
+// maxReceipts is small, because the whole file is read at every commit: at 1 MiB that took as
+// long as all the rest of the shortcut.
+const maxReceipts = 256 << 10
 
 // indexName is what a watched directory holds if it is a decision base.
 const indexName = "SKMB.md"
@@ -68,7 +71,8 @@ type Receipts struct {
 	event string
 	now   time.Time
 	build string
-	data  []byte
+	data  []byte // as it was read
+	added []byte // by this run, newer than all of data
 }
 
 func receiptsFile(r *repo.Repo) string {
@@ -97,21 +101,26 @@ func Open(r *repo.Repo, event string, now time.Time, build string) *Receipts {
 // about yields the receipts of a tree, the newest first. Lines that are no receipts do not
 // count.
 func (c *Receipts) about(tree string) iter.Seq[Receipt] {
-	data := c.data
 	needle := []byte(`"tree":"` + tree + `"`)
 	return func(yield func(Receipt) bool) {
-		for rest := data; tree != ""; {
-			at := bytes.LastIndex(rest, needle)
-			if at < 0 {
-				return
+		for _, data := range [][]byte{c.added, c.data} {
+			var found []int // searching forwards is many times faster than backwards
+			for at := 0; tree != ""; {
+				i := bytes.Index(data[at:], needle)
+				if i < 0 {
+					break
+				}
+				found = append(found, at+i)
+				at += i + len(needle)
 			}
-			start := bytes.LastIndexByte(rest[:at], '\n') + 1
-			line, _, _ := bytes.Cut(data[start:], []byte("\n"))
-			var x Receipt
-			if json.Unmarshal(line, &x) == nil && x.Tree == tree && !yield(x) {
-				return
+			for _, at := range slices.Backward(found) {
+				start := bytes.LastIndexByte(data[:at], '\n') + 1
+				line, _, _ := bytes.Cut(data[start:], []byte("\n"))
+				var x Receipt
+				if json.Unmarshal(line, &x) == nil && x.Tree == tree && !yield(x) {
+					return
+				}
 			}
-			rest = rest[:start]
 		}
 	}
 }
@@ -249,7 +258,7 @@ func (c *Receipts) Add(all ...Receipt) {
 			lines = append(append(lines, line...), '\n')
 		}
 	}
-	c.data = append(c.data, lines...)
+	c.added = append(c.added, lines...)
 	file := receiptsFile(c.repo)
 	if len(lines) == 0 || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
 		return
