@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 // whether it looks like one: an identifier or a word does not.
 type detector struct {
 	name       string
+	hints      []string // in small letters; without one of them the form cannot be there
 	expression string
 	group      int
 	counts     func(value string) bool
@@ -19,21 +21,27 @@ type detector struct {
 
 const secretName = `(^|[^a-z0-9])(token|secret|passwd|password|pwd|api[_-]?key|access[_-]?key|client[_-]?secret)`
 
+var secretWords = []string{"token", "secret", "passwd", "password", "pwd", "api", "access"}
+
+// maxSecret is the most bytes that are looked at: no field may be longer, so that a longer text
+// is refused for its length.
+const maxSecret = 64 << 10
+
 // secretEnd is what may stand behind a value: otherwise it goes on, and is code.
 const secretEnd = `=*(["'\s,;&)]|\.(\s|$)|$)`
 
 // detectors find credentials by their shape. Words alone, "password" or "secretary", never
 // match: a decision may be about them.
 var detectors = []detector{
-	{name: "a key of a known service", expression: `(^|[^A-Za-z0-9])((AKIA|ASIA|AGPA|AIDA|AROA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{35}|sk-[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})`,
+	{name: "a key of a known service", hints: []string{"akia", "asia", "agpa", "aida", "aroa", "gh", "glpat-", "xox", "aiza", "sk-", "eyj"}, expression: `(^|[^A-Za-z0-9])((AKIA|ASIA|AGPA|AIDA|AROA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{35}|sk-[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})`,
 		group: 2, counts: func(v string) bool { return !strings.HasPrefix(v, "sk-") || hasDigit(v) }},
-	{name: "a private key", expression: `-----BEGIN [A-Z ]*PRIVATE KEY`},
-	{name: "a named secret", expression: `(?i)` + secretName + `["']?=["']?([A-Za-z0-9+/_-]{12,})` + secretEnd},
-	{name: "a named secret", expression: `(?i)` + secretName + `["']?\s*(=|:|:=|=>)\s*["']?([A-Za-z0-9+/_-]{12,})` + secretEnd,
+	{name: "a private key", hints: []string{"private key"}, expression: `-----BEGIN [A-Z ]*PRIVATE KEY`},
+	{name: "a named secret", hints: secretWords, expression: `(?i)` + secretName + `["']?=["']?([A-Za-z0-9+/_-]{12,})` + secretEnd},
+	{name: "a named secret", hints: secretWords, expression: `(?i)` + secretName + `["']?\s*(=|:|:=|=>)\s*["']?([A-Za-z0-9+/_-]{12,})` + secretEnd,
 		group: 4, counts: func(v string) bool { return hasDigit(v) && strings.Trim(v, "0123456789+/_-") != "" }},
-	{name: "an authorization header", expression: `(?i)(^|[^a-z-])(proxy-)?authorization\s*:\s*(basic|bearer|token|digest|negotiate)\s+\S{8,}`},
-	{name: "a bearer token", expression: `(?i)(^|[^a-z])bearer\s+([A-Za-z0-9._~+/-]{16,})=*`, group: 2, counts: hasDigit},
-	{name: "a password in a URL", expression: `(?i)[a-z][a-z0-9+.-]*://[^/\s:@]+:[^/\s@]+@`},
+	{name: "an authorization header", hints: []string{"authorization"}, expression: `(?i)(^|[^a-z-])(proxy-)?authorization\s*:\s*(basic|bearer|token|digest|negotiate)\s+\S{8,}`},
+	{name: "a bearer token", hints: []string{"bearer"}, expression: `(?i)(^|[^a-z])bearer\s+([A-Za-z0-9._~+/-]{16,})=*`, group: 2, counts: hasDigit},
+	{name: "a password in a URL", hints: []string{"://"}, expression: `(?i)[a-z][a-z0-9+.-]*://[^/\s:@]+:[^/\s@]+@`},
 }
 
 func init() {
@@ -48,10 +56,14 @@ func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 // Secret says what kind of credential a text seems to hold, "" if none. It does not repeat
 // the credential.
 func Secret(text string) string {
-	if len(text) < 12 {
+	if len(text) < 12 || len(text) > maxSecret {
 		return ""
 	}
+	small := strings.ToLower(text)
 	for _, d := range detectors {
+		if !slices.ContainsFunc(d.hints, func(h string) bool { return strings.Contains(small, h) }) {
+			continue
+		}
 		for _, m := range d.compiled().FindAllStringSubmatch(text, -1) {
 			if d.counts == nil || d.counts(m[d.group]) {
 				return d.name
