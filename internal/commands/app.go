@@ -274,22 +274,30 @@ func (c *call) dir() string {
 	return dir
 }
 
-// open opens the repository. With -C into another repository than the caller's the
-// variables that tie the environment to the caller's are dropped.
-func (c *call) open() (*repo.Repo, error) {
-	env := c.Env
-	if c.dir() != "." {
-		foreign := repo.Foreign(env)
-		r, err := repo.Open(c.ctx, c.dir(), foreign)
-		if err != nil {
-			return nil, err
-		}
-		if here, err := repo.Open(c.ctx, ".", env); err == nil && here.CommonDir == r.CommonDir {
-			return repo.Open(c.ctx, c.dir(), env)
-		}
-		return r, nil
+// open opens the repository.
+func (c *call) open() (*repo.Repo, error) { return repo.Open(c.ctx, c.dir(), c.environ()) }
+
+// environ is the caller's environment. With -C into another repository than the caller's the
+// variables that tie it to the caller's are dropped.
+func (c *call) environ() []string {
+	if c.dir() == "." {
+		return c.Env
 	}
-	return repo.Open(c.ctx, ".", env)
+	foreign := repo.Foreign(c.Env)
+	there, err := repo.Open(c.ctx, c.dir(), foreign)
+	if err != nil {
+		return foreign
+	}
+	defer there.Close()
+	here, err := repo.Open(c.ctx, ".", c.Env)
+	if err != nil {
+		return foreign
+	}
+	defer here.Close()
+	if here.CommonDir == there.CommonDir {
+		return c.Env
+	}
+	return foreign
 }
 
 // worktree is open for commands that need files.

@@ -42,7 +42,9 @@ func hookCommand() *cli.Command {
 			if c.dir() != "." {
 				dir = c.dir()
 			}
-			return exitWith(RunHook(c.Process, dir, c.Args().First(), c.Args().Tail(), nil))
+			p := *c.Process
+			p.Env = c.environ()
+			return exitWith(RunHook(&p, dir, c.Args().First(), c.Args().Tail(), nil))
 		}),
 	}
 }
