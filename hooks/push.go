@@ -82,7 +82,7 @@ func worse(a, b int) int {
 }
 
 // updates reads what Git writes to the hook. Under the pre-commit framework, which reads it
-// itself, two variables stand in for one ref.
+// itself, variables stand in for one ref.
 func (r *run) updates() ([]update, error) {
 	var out []update
 	lines := bufio.NewScanner(io.LimitReader(r.Stdin, 8<<20))
@@ -106,8 +106,10 @@ func (r *run) updates() ([]update, error) {
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
-	if from, to := r.variable("PRE_COMMIT_FROM_REF"), r.variable("PRE_COMMIT_TO_REF"); len(out) == 0 && r.Event == "pre-push" && to != "" {
-		out = append(out, update{"", to, r.variable("PRE_COMMIT_REMOTE_BRANCH"), from})
+	if len(out) == 0 && r.Event == "pre-push" && (r.variable("PRE_COMMIT") != "" || r.variable("PRE_COMMIT_TO_REF") != "") {
+		// Of a new branch the framework names the branch alone, if that.
+		out = append(out, update{"", cmp.Or(r.variable("PRE_COMMIT_TO_REF"), r.variable("PRE_COMMIT_LOCAL_BRANCH"), "HEAD"),
+			cmp.Or(r.variable("PRE_COMMIT_REMOTE_BRANCH"), "the branch that is pushed"), r.variable("PRE_COMMIT_FROM_REF")})
 	}
 	return out, nil
 }
@@ -203,6 +205,8 @@ func (r *run) other(updates []update) (o otherSide, err error) {
 		o.has = append(o.has, "--all")
 	case len(r.Args) > 0 && r.Args[0] != "":
 		o.has = append(o.has, "--remotes="+r.Args[0])
+	case r.variable("PRE_COMMIT_REMOTE_NAME") != "":
+		o.has = append(o.has, "--remotes="+r.variable("PRE_COMMIT_REMOTE_NAME"))
 	}
 	o.lacks, err = r.repo.Lacking(r.ctx, tips, o.has)
 	return o, err
