@@ -114,14 +114,7 @@ func (r *run) updates() ([]update, error) {
 	return out, nil
 }
 
-func (r *run) variable(name string) string {
-	for _, kv := range slices.Backward(r.Env) {
-		if k, v, _ := strings.Cut(kv, "="); k == name {
-			return v
-		}
-	}
-	return ""
-}
+func (r *run) variable(name string) string { return repo.Variable(r.Env, name) }
 
 // span is what one ref brings: the commits that the other side does not have.
 type span struct {

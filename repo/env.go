@@ -68,8 +68,8 @@ func Foreign(env []string) []string {
 	})
 }
 
-// lookup returns the value of a variable in an environment, "" without one.
-func lookup(env []string, name string) string {
+// Variable returns the value of a variable in an environment, "" without one.
+func Variable(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if k, v, _ := strings.Cut(env[i], "="); k == name {
 			return v

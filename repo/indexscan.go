@@ -36,7 +36,7 @@ type IndexScan struct {
 
 // IndexFile is the index that Git names: GIT_INDEX_FILE, else that of the worktree.
 func (r *Repo) IndexFile() string {
-	if name := lookup(r.env, "GIT_INDEX_FILE"); name != "" {
+	if name := Variable(r.env, "GIT_INDEX_FILE"); name != "" {
 		return name
 	}
 	return filepath.Join(r.GitDir, "index")

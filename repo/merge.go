@@ -55,7 +55,7 @@ func (r *Repo) MergeResult(ctx context.Context, ours, theirs string) (*Snapshot,
 // scratch is the same repository for commands that write objects which must not stay: they
 // go to a temporary directory, with the real one behind it.
 func (r *Repo) scratch() (*Repo, error) {
-	objects := lookup(r.env, "GIT_OBJECT_DIRECTORY")
+	objects := Variable(r.env, "GIT_OBJECT_DIRECTORY")
 	if objects == "" {
 		objects = filepath.Join(r.CommonDir, "objects")
 	}
@@ -64,7 +64,7 @@ func (r *Repo) scratch() (*Repo, error) {
 		return nil, err
 	}
 	behind := quoteAlternate(objects)
-	if more := lookup(r.env, "GIT_ALTERNATE_OBJECT_DIRECTORIES"); more != "" {
+	if more := Variable(r.env, "GIT_ALTERNATE_OBJECT_DIRECTORIES"); more != "" {
 		behind += string(os.PathListSeparator) + more
 	}
 	m := &Repo{Root: r.Root, GitDir: r.GitDir, CommonDir: r.CommonDir, Shallow: r.Shallow, caller: r.caller, format: r.format}

@@ -80,18 +80,18 @@ func OpenHook(env []string) (*Repo, error) {
 		return nil, err
 	}
 	r := &Repo{Root: cwd, caller: env, env: environment(env, cwd)}
-	if r.GitDir = lookup(r.env, "GIT_DIR"); r.GitDir == "" {
+	if r.GitDir = Variable(r.env, "GIT_DIR"); r.GitDir == "" {
 		if r.GitDir, err = dotGit(filepath.Join(cwd, ".git")); err != nil {
 			return nil, err
 		}
 	}
 	r.CommonDir = r.GitDir
-	if common := lookup(r.env, "GIT_COMMON_DIR"); common != "" {
+	if common := Variable(r.env, "GIT_COMMON_DIR"); common != "" {
 		r.CommonDir = common
 	} else if b, err := os.ReadFile(filepath.Join(r.GitDir, "commondir")); err == nil {
 		r.CommonDir = join(r.GitDir, string(bytes.TrimSpace(b)))
 	}
-	if _, err := os.Stat(filepath.Join(r.CommonDir, "objects")); err != nil && lookup(r.env, "GIT_OBJECT_DIRECTORY") == "" {
+	if _, err := os.Stat(filepath.Join(r.CommonDir, "objects")); err != nil && Variable(r.env, "GIT_OBJECT_DIRECTORY") == "" {
 		return nil, ErrNoRepo
 	}
 	return r, nil

@@ -94,7 +94,7 @@ func TestEnvironment(t *testing.T) {
 		"GIT_DIR": "/top/tree/.git", "GIT_INDEX_FILE": "/abs/index", "GIT_LITERAL_PATHSPECS": "1", "GIT_ICASE_PATHSPECS": "", "GIT_EXTERNAL_DIFF": "",
 		"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_VALUE_0": "c", "LC_ALL": "C", "GIT_REDIRECT_STDOUT": "", "GIT_ALLOW_PROTOCOL": "none", "PATH": "/bin",
 	} {
-		if got := lookup(env, name); got != want {
+		if got := Variable(env, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}

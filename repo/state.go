@@ -65,12 +65,11 @@ func (r *Repo) State(ctx context.Context) (State, error) {
 
 // HooksPath is where Git looks for hook files here, and who said so.
 type HooksPath struct {
-	Dir       string // absolute
-	Value     string // of core.hooksPath; "" if unset
-	Set       bool
-	Scope     string // local, worktree, global, system, command; "" if unset
-	Origin    string // file that sets it, as Git prints it
-	IsDefault bool   // Dir is the repository's own hooks directory
+	Dir    string // absolute
+	Value  string // of core.hooksPath; "" if unset
+	Set    bool
+	Scope  string // local, worktree, global, system, command; "" if unset
+	Origin string // file that sets it, as Git prints it
 }
 
 // Off reports whether the configuration makes Git run no hook files at all.
@@ -98,7 +97,6 @@ func (r *Repo) HooksPath(ctx context.Context) (HooksPath, error) {
 		return h, err
 	}
 	h.Dir = join(r.dir(), strings.TrimSuffix(string(out), "\n"))
-	h.IsDefault = SameDir(h.Dir, filepath.Join(r.CommonDir, "hooks"))
 	return h, nil
 }
 

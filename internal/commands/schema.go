@@ -16,14 +16,13 @@ type kind struct {
 	name    string
 	version int
 	example string // "" if nothing is submitted
-	about   string
 	submit  cli.ActionFunc
 }
 
 func kinds() []kind {
 	return []kind{
-		{"skmb-decision", 1, skmb.DecisionKind.Example, "a proposed design decision", action(1, submit)},
-		{"assent.yaml", 1, "", "the configuration file .assent.yaml", nil},
+		{"skmb-decision", 1, skmb.DecisionKind.Example, action(1, submit)},
+		{"assent.yaml", 1, "", nil},
 	}
 }
 
