@@ -253,6 +253,7 @@ func (p *place) absoluteHooks() {
 // TestMatrix runs one list of scenarios over every row, from the main and from a linked
 // worktree.
 func TestMatrix(t *testing.T) {
+	readSources(t)
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
