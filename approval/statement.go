@@ -132,33 +132,36 @@ func ParseStatement(text string) (Statement, error) {
 // Record is a yes. It has no submit channel.
 type Record struct {
 	boundary.Envelope
-	Statement string `json:"statement"`
-	Method    string `json:"method"`
-	GivenAt   string `json:"given_at"`
-	By        Person `json:"by"`
-	Proof     Proof  `json:"proof"`
+	Statement string `json:"statement" jsonschema:"minLength=1,maxLength=65536" text:"lines" jsonschema_description:"the text that was approved, byte for byte"`
+	Method    string `json:"method" jsonschema:"minLength=1,maxLength=40" text:"line" jsonschema_description:"how the yes was given"`
+	GivenAt   string `json:"given_at" jsonschema:"minLength=20,maxLength=20" text:"line" jsonschema_description:"when: RFC 3339, UTC, whole seconds"`
+	By        Person `json:"by" jsonschema_description:"the Git identity that recorded it: a claim"`
+	Proof     Proof  `json:"proof" jsonschema_description:"what the method leaves behind"`
 }
+
+// Kind is the form of the record. Nobody submits one.
+var Kind = boundary.DefineRecord[Record](boundary.Form{Name: "approval", Version: 1, Prefix: "AP", Home: boundary.Tracked})
 
 // Person is a Git identity: a claim.
 type Person struct {
-	Name  string `json:"name"`
-	Email string `json:"email"`
+	Name  string `json:"name" jsonschema:"maxLength=1000" text:"lines" jsonschema_description:"user.name"`
+	Email string `json:"email" jsonschema:"maxLength=1000" text:"lines" jsonschema_description:"user.email"`
 }
 
 // Proof is what the method leaves behind.
 type Proof struct {
-	Foreground  bool   `json:"foreground,omitzero"`
-	Tries       int    `json:"tries,omitzero"`
-	ShownSHA256 string `json:"shown_sha256,omitzero"` // of the statement
-	Principal   string `json:"principal,omitzero"`
-	KeyType     string `json:"key_type,omitzero"`
-	Fingerprint string `json:"fingerprint,omitzero"`
-	Signature   string `json:"signature,omitzero"` // armored SSHSIG
-	Touch       bool   `json:"touch,omitzero"`
+	Foreground  bool   `json:"foreground,omitzero" jsonschema_description:"the program was in the foreground of its terminal"`
+	Tries       int    `json:"tries,omitzero" jsonschema:"minimum=0,maximum=100" jsonschema_description:"how often the code was typed"`
+	ShownSHA256 string `json:"shown_sha256,omitzero" jsonschema:"maxLength=64" text:"line" jsonschema_description:"SHA-256 of the statement that was shown"`
+	Principal   string `json:"principal,omitzero" jsonschema:"maxLength=1000" text:"lines" jsonschema_description:"who the signers file says the key belongs to"`
+	KeyType     string `json:"key_type,omitzero" jsonschema:"maxLength=100" text:"line" jsonschema_description:"type of the key"`
+	Fingerprint string `json:"fingerprint,omitzero" jsonschema:"maxLength=100" text:"line" jsonschema_description:"SHA-256 fingerprint of the key"`
+	Signature   string `json:"signature,omitzero" jsonschema:"maxLength=16384" text:"lines" jsonschema_description:"armored SSHSIG"`
+	Touch       bool   `json:"touch,omitzero" jsonschema_description:"somebody touched the key for this text"`
 }
 
 // Path is where the record of an id stands, from the top of the repository.
-func Path(id string) string { return ".assent/approval/" + id + ".json" }
+func Path(id string) string { return Kind.Path(id) }
 
 // Seal makes the record of a yes, in its stored form. A statement that would not read back
 // is refused.
@@ -171,7 +174,7 @@ func Seal(g Given, by Person, basis boundary.Basis, tool string, at time.Time) (
 		Envelope:  boundary.Envelope{SchemaVersion: 1, Kind: "approval", CreatedAt: at.UTC().Format(time.RFC3339), Basis: basis, RequestSHA256: s.Digest, Parents: []string{}, ToolVersion: tool},
 		Statement: s.Text(), Method: g.Method, GivenAt: at.UTC().Format(time.RFC3339), By: by, Proof: g.Proof,
 	}
-	return boundary.Seal("AP", &r, func(id string) { r.ID = id }, at)
+	return Kind.Seal(&r, func(id string) { r.ID = id }, at)
 }
 
 // Want is what a record must approve. Empty Actions, Repository and Card are not compared.
@@ -202,7 +205,7 @@ func Verify(ctx context.Context, env []string, data []byte, want Want, trust Sig
 }
 
 func verifyForm(data []byte, want Want) (r Record, s Statement, err error) {
-	if err := boundary.Unseal("AP", data, &r); err != nil {
+	if err := Kind.Unseal(data, &r); err != nil {
 		return r, s, err
 	}
 	if s, err = ParseStatement(r.Statement); err != nil {
@@ -213,14 +216,12 @@ func verifyForm(data []byte, want Want) (r Record, s Statement, err error) {
 	switch {
 	case err != nil:
 		return r, s, err
-	case r.SchemaVersion != 1:
-		return r, s, fmt.Errorf("it has the schema version %d, which this program does not know", r.SchemaVersion)
 	case LevelOf(r.Method) == LevelNone:
 		return r, s, fmt.Errorf("%q is no method of saying yes", r.Method)
 	case r.Method == MethodTerminal && r.Proof.ShownSHA256 != hex.EncodeToString(shown[:]):
 		return r, s, errors.New("another text was shown than the one that it holds")
-	case r.Kind != "approval" || r.ID != want.ID:
-		return r, s, fmt.Errorf("it is the record %s of kind %s", r.ID, r.Kind)
+	case r.ID != want.ID:
+		return r, s, fmt.Errorf("it is the record %s", r.ID)
 	case s.Domain != want.Domain || s.Subject != want.Subject:
 		return r, s, fmt.Errorf("it approves %s %s", s.Domain, s.Subject)
 	case s.Digest != want.Digest:

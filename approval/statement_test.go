@@ -1,6 +1,9 @@
 package approval_test
 
 import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -276,11 +279,24 @@ func forge(t *testing.T, change func(*approval.Record)) (id string, data []byte)
 		Statement: text, Method: approval.MethodTerminal, GivenAt: at.Format(time.RFC3339), Proof: approval.Proof{Foreground: true, Tries: 1, ShownSHA256: shown(statement())},
 	}
 	change(&r)
-	id, data, err := boundary.Seal("AP", &r, func(id string) { r.ID = id }, at)
-	if err != nil {
+	canonical := func() jsontext.Value {
+		v, err := json.Marshal(r)
+		if err == nil {
+			err = (*jsontext.Value)(&v).Canonicalize()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	bare := strings.Replace(string(canonical()), `"id":"",`, "", 1)
+	sum := sha256.Sum256([]byte(bare))
+	r.ID = "AP-" + at.Format("20060102") + "-" + hex.EncodeToString(sum[:])[:20]
+	v := canonical()
+	if err := v.Indent(jsontext.WithIndent("  ")); err != nil {
 		t.Fatal(err)
 	}
-	return id, data
+	return r.ID, append(v, '\n')
 }
 
 // A record verifies only for the one text that it approves, as it was given.
@@ -297,23 +313,23 @@ func TestVerify(t *testing.T) {
 		{"as it was sealed", func(*approval.Record) {}, ""},
 		{"given when it was issued", given(issued), ""},
 		{"given in the last second", given(issued.Add(approval.Life)), ""},
-		{"given in another zone", given(issued.Add(time.Minute).In(time.FixedZone("", -3600))), ""},
+		{"given in another zone", given(issued.Add(time.Minute).In(time.FixedZone("", -3600))), "/given_at"},
 		{"given before it was issued", given(issued.Add(-time.Second)), "outside of the time"},
 		{"given too late", given(issued.Add(approval.Life + time.Second)), "outside of the time"},
-		{"given at no time", func(r *approval.Record) { r.GivenAt = "" }, "parsing time"},
+		{"given at no time", func(r *approval.Record) { r.GivenAt = "" }, "/given_at"},
 		{"a claim", func(r *approval.Record) { r.Method, r.Proof = approval.MethodStatement, approval.Proof{} }, ""},
-		{"no method", func(r *approval.Record) { r.Method = "" }, `"" is no method`},
+		{"no method", func(r *approval.Record) { r.Method = "" }, "/method"},
 		{"a method that nobody knows", func(r *approval.Record) { r.Method = "agent-policy" }, `"agent-policy" is no method`},
 		{"another text on the terminal", func(r *approval.Record) { r.Proof.ShownSHA256 = digest }, "another text was shown"},
 		{"no text on the terminal", func(r *approval.Record) { r.Proof = approval.Proof{} }, "another text was shown"},
 		{"a later schema", func(r *approval.Record) { r.SchemaVersion = 2 }, "schema version 2"},
-		{"another kind", func(r *approval.Record) { r.Kind = "audit" }, "of kind audit"},
+		{"another kind", func(r *approval.Record) { r.Kind = "audit" }, `of the kind "audit"`},
 		{"another domain", func(r *approval.Record) { swap(r, "domain: skmb", "domain: install") }, "it approves install " + subject},
 		{"another subject", func(r *approval.Record) { swap(r, subject, "SKMB-2026-03-01-002") }, "it approves skmb SKMB-2026-03-01-002"},
 		{"another digest", func(r *approval.Record) { swap(r, "sha256:0", "sha256:1") }, "another text"},
 		{"a longer life", func(r *approval.Record) { swap(r, "expires: 2026-03-03", "expires: 2027-03-03") }, "not in its one form"},
 		{"a header more", func(r *approval.Record) { swap(r, "nonce:", "answer: 1\nnonce:") }, "header lines"},
-		{"no statement", func(r *approval.Record) { r.Statement = "" }, "header lines"},
+		{"no statement", func(r *approval.Record) { r.Statement = "" }, "/statement"},
 		{"another card", func(r *approval.Record) { r.Statement = strings.Replace(r.Statement, "Retry 3", "Retry 9", 1) }, "another text was shown"},
 	}
 	for _, c := range cases {

@@ -49,6 +49,11 @@ func (e *GroundError) Error() string { return e.Code + ": " + e.Message }
 // not stand in "disallowed". A quote that stands there several times needs the span that
 // holds the one that is meant.
 func Ground(source []byte, quote string, within *Span) (Grounded, error) {
+	return ground(source, quote, within, shortQuote)
+}
+
+// ground is Ground with another number of characters below which a quote must be a whole line.
+func ground(source []byte, quote string, within *Span, least int) (Grounded, error) {
 	fail := func(code, format string, args ...any) (Grounded, error) {
 		return Grounded{}, &GroundError{Code: code, Message: fmt.Sprintf(format, args...)}
 	}
@@ -73,13 +78,13 @@ func Ground(source []byte, quote string, within *Span) (Grounded, error) {
 	if len(matches) == 0 {
 		return fail("boundary/ground-not-found", "the quote does not stand in the text")
 	}
-	if short(sought.text) {
+	if short(sought.text, least) {
 		whole := false
 		for _, m := range matches {
 			whole = whole || isLine(source, m)
 		}
 		if !whole {
-			return fail("boundary/ground-short", "a quote of fewer than %d characters must be a whole line", shortQuote)
+			return fail("boundary/ground-short", "a quote of fewer than %d characters must be a whole line", least)
 		}
 	}
 	chosen := 0
@@ -109,14 +114,14 @@ func Ground(source []byte, quote string, within *Span) (Grounded, error) {
 func lineOf(source []byte, at int) int { return 1 + bytes.Count(source[:at], []byte("\n")) }
 
 // short reports whether a quote is too short to be told from chance.
-func short(quote string) bool {
+func short(quote string, least int) bool {
 	n := 0
 	for _, r := range quote {
 		if r != ' ' {
 			n++
 		}
 	}
-	return n < shortQuote
+	return n < least
 }
 
 // isLine reports whether a match is all that a line has, and enough of it.

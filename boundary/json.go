@@ -95,35 +95,49 @@ var DefaultLimits = Limits{Bytes: 1 << 20, Depth: 32, Values: 50_000}
 // syntax error ends the reading early, because what follows is unknowable. The node is nil
 // if there was no object to read.
 func ReadJSON(r io.Reader, l Limits) (*Node, []Violation) {
+	_, n, vs := readJSON(r, l, false)
+	return n, vs
+}
+
+// readJSON is ReadJSON that also returns what was read, and takes an array too if list is set.
+func readJSON(r io.Reader, l Limits, list bool) ([]byte, *Node, []Violation) {
 	data, err := io.ReadAll(io.LimitReader(r, int64(l.Bytes)+1))
 	p := &reader{data: data, limits: l}
-	switch {
-	case err != nil:
-		p.violate("boundary/json-truncated", "", 0, "the input could not be read: %v", err)
-		return nil, p.vs
-	case len(data) > l.Bytes:
-		p.violate("boundary/input-too-large", "", 0, "the input has more than %d bytes", l.Bytes)
-		return nil, p.vs
+	n := p.top(err, list)
+	return data, n, p.vs
+}
+
+// top reads the one value.
+func (p *reader) top(err error, list bool) *Node {
+	data, what := p.data, "one JSON object"
+	if list {
+		what = "one JSON array, or an object that holds it"
 	}
 	start := len(data) - len(bytes.TrimLeft(data, " \t\r\n"))
 	switch {
+	case err != nil:
+		p.violate("boundary/json-truncated", "", 0, "the input could not be read: %v", err)
+		return nil
+	case len(data) > p.limits.Bytes:
+		p.violate("boundary/input-too-large", "", 0, "the input has more than %d bytes", p.limits.Bytes)
+		return nil
 	case start == len(data):
-		p.violate("boundary/channel-empty", "", 0, "there is no input: send one JSON object on standard input")
-		return nil, p.vs
-	case data[start] != '{':
-		p.violate("boundary/channel-rejected", "", start, "the input must be one JSON object, with nothing around it: no prose, no code fence, no byte order mark")
-		return nil, p.vs
+		p.violate("boundary/channel-empty", "", 0, "there is no input: send %s on standard input", what)
+		return nil
+	case data[start] != '{' && !(list && data[start] == '['):
+		p.violate("boundary/channel-rejected", "", start, "the input must be %s, with nothing around it: no prose, no code fence, no byte order mark", what)
+		return nil
 	}
 	p.dec = jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	n, err := p.value("", 1)
 	if err != nil {
 		p.syntax(err)
-		return nil, p.vs
+		return nil
 	}
 	if rest := bytes.TrimLeft(data[p.dec.InputOffset():], " \t\r\n"); len(rest) > 0 {
-		p.violate("boundary/json-trailing", "", len(data)-len(rest), "there is text after the object")
+		p.violate("boundary/json-trailing", "", len(data)-len(rest), "there is text after the value")
 	}
-	return n, p.vs
+	return n
 }
 
 type reader struct {
@@ -138,7 +152,7 @@ type reader struct {
 var errLimit = errors.New("a limit was passed")
 
 func (p *reader) violate(code, pointer string, off int, format string, args ...any) {
-	p.vs = append(p.vs, newViolation(code, pointer, p.pos(off), format, args...))
+	p.vs = append(p.vs, NewViolation(code, pointer, p.pos(off), format, args...))
 }
 
 // pos counts lines and columns on from the last position asked for.
@@ -169,7 +183,7 @@ func (p *reader) syntax(err error) {
 		off = int(syntactic.ByteOffset)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		p.violate("boundary/json-truncated", "", len(p.data), "the input ends before the object does")
+		p.violate("boundary/json-truncated", "", len(p.data), "the input ends before the value does")
 		return
 	}
 	if syntactic != nil {

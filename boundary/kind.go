@@ -1,235 +1,231 @@
 package boundary
 
 import (
-	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Env is what a domain may not take from the world by itself.
-type Env struct {
-	Now func() time.Time
-	Who func(context.Context) (name, email string, err error) // the Git identity: a claim
+// Home says where the records of a kind live.
+type Home string
+
+const (
+	Tracked Home = "tracked" // JSON files of the repository, which the channel lock holds (Checks)
+	Private Home = "private" // the store's own directory
+	Written Home = "written" // tracked files in a form of the room's own, which people may write too
+)
+
+// Form is what is fixed about a kind of artifact, whatever room it is of.
+type Form struct {
+	Name    string
+	Version int    // of payload and record, from 1
+	Prefix  string // of record ids; "" for records that the room itself names
+	Home    Home
+	Dir     string // of tracked records, from the top of the repository; ".assent/<Name>" if empty
+	Purpose string // what a model is told that the kind is for
+	Command string // that takes a payload
+	Example string // a minimal payload that is taken
+	Items   string // of a batch, whose payload is a list: the member that holds it where the top must be an object
+	Limits  Limits
+	Matrix  []Matrix
+	Codes   map[string]string // codes of the boundary that have another name in this room
+	Short   int               // characters from which on a quote need not be a whole line; 12 if 0
+	Floor   Trust             // least trust of a source; TrustStaged if empty
+	Upcast  []func(*Node)     // step i lifts a stored record from version i+1 to i+2
+
+	payload, record         *Shape
+	payloadType, recordType reflect.Type
+	owned                   []string
 }
 
-// Envelope is what every record has and no payload may bring.
-type Envelope struct {
-	SchemaVersion int      `json:"schema_version"`
-	Kind          string   `json:"kind"`
-	ID            string   `json:"id"`
-	CreatedAt     string   `json:"created_at"`
-	Basis         Basis    `json:"basis"`
-	RequestSHA256 string   `json:"request_sha256"`
-	Parents       []string `json:"parents"`
-	ToolVersion   string   `json:"tool_version"`
+// Spec is a form with what the kind's room knows of the world W that a payload is judged in:
+// its records, its snapshot. Everything in it is a pure function of that world and the payload.
+type Spec[P, W any] struct {
+	Form
+	Sets     map[string]func(W) Set    // by the names in ref tags
+	Scope    func(w W, value P) string // the scope that the references of an item must have, "" for any
+	Coverage []Coverage[W]
+	Source   func(w W, i *Item[P], pointer string) (Source, error) // what the quote at a pointer below the item is quoted from
+	Rules    []Rule[P, W]                                          // run in their order, after all that is above
+	Unit     func(W) Unit                                          // what is submitted for; nil: nothing in particular
 }
 
-// Basis is what a record was made from.
-type Basis struct {
-	Revision int    `json:"revision"`
-	Commit   string `json:"commit"`
-	Tree     string `json:"tree"`
+// Rule is a rule of a domain, or of a policy. It is left out for an item in which something
+// that it reads is wrong already.
+type Rule[P, W any] struct {
+	Reads []string // pointers below the item
+	Judge func(i *Item[P], w W)
 }
 
-// Seal gives a record its id and its one stored form. The id is the prefix, the day and
-// the head of the SHA-256 over the RFC 8785 form without the id; the stored form has
-// canonical member order, two-space indent and one final newline. now is what the record
-// has as created_at.
-func Seal(prefix string, record any, setID func(string), now time.Time) (id string, data []byte, err error) {
-	setID("")
-	bare, err := json.Marshal(record)
-	if err != nil {
-		return "", nil, err
-	}
-	if id, err = deriveID(prefix, bare, now.UTC().Format("20060102")); err != nil {
-		return "", nil, err
-	}
-	setID(id)
-	if data, err = json.Marshal(record); err == nil {
-		err = (*jsontext.Value)(&data).Canonicalize()
-	}
-	if err == nil {
-		err = (*jsontext.Value)(&data).Indent(jsontext.WithIndent("  "))
-	}
-	return id, append(data, '\n'), err
-}
-
-func deriveID(prefix string, record []byte, day string) (string, error) {
-	var members map[string]jsontext.Value
-	if err := json.Unmarshal(record, &members); err != nil {
-		return "", err
-	}
-	delete(members, "id")
-	bare, err := json.Marshal(members)
-	if err == nil {
-		err = (*jsontext.Value)(&bare).Canonicalize()
-	}
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(bare)
-	return prefix + "-" + day + "-" + hex.EncodeToString(sum[:])[:20], nil
-}
-
-// Unseal reads a stored record strictly: unknown members, another byte form than the one
-// that Seal writes, and an id that does not re-derive, with the day of created_at, are
-// refused.
-func Unseal(prefix string, data []byte, into any) error {
-	if err := json.Unmarshal(data, into, json.RejectUnknownMembers(true)); err != nil {
-		return err
-	}
-	v := jsontext.Value(bytes.Clone(data))
-	err := v.Canonicalize()
-	if err == nil {
-		err = v.Indent(jsontext.WithIndent("  "))
-	}
-	if err != nil || string(v)+"\n" != string(data) {
-		return errors.New("its bytes are not in the stored form")
-	}
-	var e struct {
-		ID        string `json:"id"`
-		CreatedAt string `json:"created_at"`
-	}
-	if err := json.Unmarshal(data, &e); err != nil {
-		return err
-	}
-	created, err := time.Parse(time.RFC3339, e.CreatedAt)
-	if err != nil {
-		return fmt.Errorf("its created_at: %w", err)
-	}
-	id, err := deriveID(prefix, data, created.UTC().Format("20060102"))
-	if err == nil && id != e.ID {
-		err = fmt.Errorf("its id is %q, its content gives %s", e.ID, id)
-	}
-	return err
+// Unit is what a payload is submitted for, such as a chunk or the decision of a goal.
+type Unit struct {
+	Name     string
+	Revision string // the same payload for another revision is another request
+	Taken    bool   // an answer was taken that no other may replace
+	Empty    string // the code by which a batch without items is refused; "" takes it
 }
 
 // Kind is one kind of artifact that a model may propose: P is what may be submitted.
-type Kind[P any] struct {
-	Name    string
-	Example string // a minimal payload that is taken
-	limits  Limits
-	shape   *Shape
-	owned   []string
+type Kind[P, W any] struct {
+	*Form
+	spec Spec[P, W]
 }
 
 var kindName = regexp.MustCompile(`^[a-z][a-z.-]{1,40}$`)
 
-// Define joins a payload type to its record type R. What the record has and the payload
-// does not is owned by the program, found by reflection: no deny list is kept by hand. It
-// panics on a pair that breaks the rules.
-func Define[P, R any](name, example string) *Kind[P] {
-	payload, record := reflect.TypeFor[P](), reflect.TypeFor[R]()
-	if !kindName.MatchString(name) {
-		panic("boundary: bad kind name " + name)
-	}
-	k := &Kind[P]{Name: name, Example: example, limits: DefaultLimits, shape: ShapeOf(payload)}
-	have := jsonNames(record)
-	for _, n := range k.shape.names() {
-		if !slices.Contains(have, n) {
-			panic(fmt.Sprintf("boundary: %s: the record lacks the payload's field %s", name, n))
+// Define joins a payload type P to its record type R. What the record has and the payload does
+// not is owned by the program, found by reflection at every level: no deny list is kept by
+// hand. It panics on a pair that breaks the rules (ShapeOf), so a program that defines a kind
+// wrongly does not start.
+func Define[P, R, W any](spec Spec[P, W]) *Kind[P, W] {
+	f := &spec.Form
+	f.define(reflect.TypeFor[P](), reflect.TypeFor[R]())
+	fail := func(format string, args ...any) { panic("boundary: " + f.Name + ": " + fmt.Sprintf(format, args...)) }
+	quotes := false
+	f.payload.walk("", func(pointer string, s *Shape) {
+		if s.ref != "" && spec.Sets[s.ref] == nil {
+			fail("nothing builds the set %s of %s", s.ref, pointer)
 		}
-		if slices.Contains(jsonNames(reflect.TypeFor[Envelope]()), n) {
-			panic(fmt.Sprintf("boundary: %s: the payload may not bring %s", name, n))
+		quotes = quotes || s.text == "quote"
+	})
+	if quotes && spec.Source == nil {
+		fail("it has quotes and no source of them")
+	}
+	for _, c := range spec.Coverage {
+		if spec.Sets[c.Of] == nil {
+			fail("the coverage is of a set %s, which nothing builds", c.Of)
 		}
 	}
-	for _, n := range have {
-		if !slices.Contains(k.shape.names(), n) {
-			k.owned = append(k.owned, n)
+	return &Kind[P, W]{Form: f, spec: spec}
+}
+
+// DefineRecord is Define for a kind that nobody submits: there is no channel for it.
+func DefineRecord[R any](f Form) *Form {
+	f.define(reflect.TypeFor[struct{}](), reflect.TypeFor[R]())
+	return &f
+}
+
+func (f *Form) define(payload, record reflect.Type) {
+	fail := func(format string, args ...any) { panic("boundary: " + f.Name + ": " + fmt.Sprintf(format, args...)) }
+	if !kindName.MatchString(f.Name) {
+		fail("bad kind name")
+	}
+	if f.Version < 1 || len(f.Upcast) != f.Version-1 {
+		fail("version %d needs %d steps that lift older records", f.Version, max(f.Version-1, 0))
+	}
+	if f.Limits == (Limits{}) {
+		f.Limits = DefaultLimits
+	}
+	if f.Short == 0 {
+		f.Short = shortQuote
+	}
+	if f.Floor == "" {
+		f.Floor = TrustStaged
+	}
+	if f.Dir == "" {
+		f.Dir = ".assent/" + f.Name
+	}
+	f.payload, f.record, f.payloadType, f.recordType = ShapeOf(payload), ShapeOf(record), payload, record
+	envelope := ShapeOf(reflect.TypeFor[Envelope]()).names()
+	f.payload.walk("", func(pointer string, s *Shape) {
+		for _, field := range s.fields {
+			if slices.Contains(envelope, field.name) && !field.echo && field.shape.ref == "" {
+				fail("the payload may not bring %s", field.name)
+			}
+		}
+	})
+	own := map[string]bool{}
+	f.join("", f.payload, f.record, own)
+	f.owned = slices.Sorted(maps.Keys(own))
+	for _, m := range f.Matrix {
+		m.define(f)
+	}
+	for from := range f.Codes {
+		if _, ok := table[from]; !ok {
+			fail("%s is no code that could have another name", from)
 		}
 	}
-	return k
 }
 
-// jsonNames lists the member names of a struct, embedded structs included.
-func jsonNames(t reflect.Type) []string {
-	var out []string
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if f.Anonymous {
-			out = append(out, jsonNames(f.Type)...)
-			continue
+// join compares a payload's shape with its record's, level by level, and collects the names
+// that the record alone has.
+func (f *Form) join(pointer string, payload, record *Shape, own map[string]bool) {
+	fail := func(format string, args ...any) { panic("boundary: " + f.Name + ": " + fmt.Sprintf(format, args...)) }
+	if payload.kind == Array && record.kind == Array {
+		if payload.minLength != record.minLength || payload.maxLength != record.maxLength || payload.unique != record.unique {
+			fail("the record has other limits than the payload at %s", pointer)
 		}
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		out = append(out, name)
+		f.join(pointer+"/*", payload.elem, record.elem, own)
+		return
 	}
-	return out
+	if payload.kind != Object || record.kind != Object || payload.elem != nil || record.elem != nil {
+		if payload.form() != record.form() || fmt.Sprint(payload.pattern) != fmt.Sprint(record.pattern) || payload.text != record.text {
+			fail("the record has another form than the payload at %s", pointer)
+		}
+		return
+	}
+	for _, field := range payload.fields {
+		i := slices.Index(record.names(), field.name)
+		if i < 0 {
+			fail("the record lacks the payload's field %s", pointer+"/"+field.name)
+		}
+		f.join(pointer+"/"+field.name, field.shape, record.fields[i].shape, own)
+	}
+	record.walk("", func(_ string, s *Shape) {
+		if s != record {
+			return
+		}
+		for _, name := range s.names() {
+			if !slices.Contains(payload.names(), name) {
+				own[name] = true
+			}
+		}
+	})
 }
 
-// Owned lists the names that nobody may submit.
-func (k *Kind[P]) Owned() []string { return k.owned }
-
-// Payload is a submission that has the right form. The domain's own rules may still
-// object to it.
-type Payload[P any] struct {
-	Value   P
-	Request string // hex SHA-256 of the canonical payload, for equal submissions
-	source  string
-	node    *Node
-	vs      []Violation
+// walk calls visit with every shape, and the pointer to its values, in which * stands for an
+// index.
+func (s *Shape) walk(pointer string, visit func(pointer string, s *Shape)) {
+	visit(pointer, s)
+	if s.elem != nil {
+		s.elem.walk(pointer+"/*", visit)
+	}
+	for _, f := range s.fields {
+		f.shape.walk(PointerTo(pointer, f.name), visit)
+	}
 }
 
-// Read judges the form of a submission: bounds, syntax, names, shape and text, all of
-// them before it refuses.
-func (k *Kind[P]) Read(in io.Reader, source string) (*Payload[P], error) {
-	n, vs := ReadJSON(in, k.limits)
-	return k.ReadNode(n, vs, source)
-}
+// Owned lists the names that nobody may submit, sorted.
+func (f *Form) Owned() []string { return f.owned }
 
-// ReadNode is Read for a value that was read from another format, with what was wrong with
-// its form. A nil node is one that could not be read at all.
-func (k *Kind[P]) ReadNode(n *Node, vs []Violation, source string) (*Payload[P], error) {
-	if n != nil {
-		vs = append(append(vs, k.shape.Check(n, k.owned)...), secrets(n, "")...)
-	}
-	if len(vs) > 0 {
-		return nil, refuse(source, vs)
-	}
-	p := &Payload[P]{source: source, node: n}
-	if err := DecodeNode(n, &p.Value); err != nil {
-		return nil, fmt.Errorf("boundary: %s: a payload of the right shape did not decode: %w", k.Name, err)
-	}
-	canonical, err := json.Marshal(p.Value)
-	if err == nil {
-		err = (*jsontext.Value)(&canonical).Canonicalize()
-	}
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(canonical)
-	p.Request = hex.EncodeToString(sum[:])
-	return p, nil
-}
+// Types are the Go types of payload and record, for another reader of the same source.
+func (f *Form) Types() (payload, record reflect.Type) { return f.payloadType, f.recordType }
 
-// Violate notes an objection of the domain to what a pointer names.
-func (p *Payload[P]) Violate(code, pointer, hint, format string, args ...any) {
-	at := p.node.Pos
-	if n := p.node.At(pointer); n != nil {
-		at = n.Pos
-	}
-	v := newViolation(code, pointer, at, format, args...)
-	v.Hint = hint
-	p.vs = append(p.vs, v)
-}
+// Submitted reports whether there is a channel for the kind.
+func (f *Form) Submitted() bool { return len(f.payload.fields) > 0 }
 
-// Err is the refusal of everything that was noted, nil if nothing was.
-func (p *Payload[P]) Err() error {
-	if len(p.vs) == 0 {
-		return nil
+// Path is where the tracked record of an id stands, from the top of the repository.
+func (f *Form) Path(id string) string { return f.Dir + "/" + id + ".json" }
+
+// lift brings a record of an older version to the present one, in memory.
+func (f *Form) lift(n *Node) (*Node, []Violation) {
+	v := n.Member("schema_version")
+	if v == nil || v.Kind != Number || !isInteger(v.Text) {
+		return n, nil // the shape will say what is wrong
 	}
-	return refuse(p.source, p.vs)
+	version, _ := strconv.Atoi(v.Text)
+	if version < 1 {
+		return n, []Violation{NewViolation("boundary/range", "/schema_version", v.Pos, "versions begin with 1")}
+	}
+	for ; version < f.Version; version++ {
+		f.Upcast[version-1](n)
+	}
+	v.Text = strconv.Itoa(version)
+	return n, nil
 }
 
 // Answer is what an accepted submission gives back.
@@ -242,40 +238,6 @@ type Answer struct {
 	Replayed      bool     `json:"replayed"`
 }
 
-// Submit is the one way from text that came in to a canonical artifact: the form was judged
-// by Read or ReadNode, here the domain's rules are, and only what passes both is persisted.
-// persist gives the ids, the audit entry, and whether an equal submission had been taken
-// before.
-func Submit[P any](ctx context.Context, k *Kind[P], p *Payload[P], rules func(*Payload[P]), persist func(context.Context, *Payload[P]) (Answer, error)) (Answer, error) {
-	rules(p)
-	if err := p.Err(); err != nil {
-		return Answer{}, err
-	}
-	a, err := persist(ctx, p)
-	if err != nil {
-		return Answer{}, err
-	}
-	a.SchemaVersion, a.Kind, a.Accepted = 1, k.Name, true
-	return a, nil
-}
-
-// Refused is a refusal as a document, with a payload that would be taken.
-type Refused struct {
-	SchemaVersion int            `json:"schema_version"`
-	Kind          string         `json:"kind"`
-	Accepted      bool           `json:"accepted"`
-	Violations    []Violation    `json:"violations"`
-	Count         int            `json:"count"`
-	Truncated     bool           `json:"truncated"`
-	Example       jsontext.Value `json:"example"`
-	Exit          int            `json:"exit"`
-}
-
-// Document is the refusal as a document for programs.
-func (r *Refusal) Document(kind, example string) Refused {
-	return Refused{1, kind, false, r.Violations, r.Count, r.Count > len(r.Violations), jsontext.Value(example), r.ExitCode()}
-}
-
 // CheckNode judges a value that was read from another format, such as YAML, by the shape
 // of T, and returns the refusal or nil.
 func CheckNode[T any](n *Node, source string, more []Violation) error {
@@ -286,7 +248,18 @@ func CheckNode[T any](n *Node, source string, more []Violation) error {
 	return refuse(source, vs)
 }
 
-// NewViolation is for readers of other formats and for rules beyond the shape.
-func NewViolation(code, pointer string, at Pos, format string, args ...any) Violation {
-	return newViolation(code, pointer, at, format, args...)
+// hint joins a hint's parts: what stands in the code's row, unless there is something better.
+func hint(code, better string) string {
+	if better != "" {
+		return better
+	}
+	return ruleOf(code).fix
+}
+
+// names joins names for a message, at most n of them.
+func listed(names []string, n int) string {
+	if len(names) <= n {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }

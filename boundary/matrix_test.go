@@ -47,7 +47,7 @@ func (mood) EnumValues() []string { return []string{"calm", "wild"} }
 type everyRecord struct {
 	boundary.Envelope
 	everyPayload
-	Verdict string `json:"verdict"`
+	Verdict string `json:"verdict" jsonschema:"maxLength=10" text:"line" jsonschema_description:"x"`
 }
 
 const everyExample = `{"name":"ab","score":1,"ready":false,"mood":"calm","flags":[],"inner":{"text":"x"}}`
@@ -297,7 +297,7 @@ func refusal(t *testing.T, err error) *boundary.Refusal {
 	return r
 }
 
-func judge[P any](t *testing.T, k *boundary.Kind[P]) {
+func judge[P, W any](t *testing.T, k *boundary.Kind[P, W]) {
 	read := func(doc string) error {
 		_, err := k.Read(strings.NewReader(doc), "<stdin>")
 		return err
@@ -343,7 +343,7 @@ func judge[P any](t *testing.T, k *boundary.Kind[P]) {
 func TestMatrix(t *testing.T) {
 	t.Run("skmb-decision", func(t *testing.T) { judge(t, skmb.DecisionKind) })
 	t.Run("every type of field", func(t *testing.T) {
-		judge(t, boundary.Define[everyPayload, everyRecord]("every-type", everyExample))
+		judge(t, kind[everyPayload, everyRecord]("every-type", everyExample))
 	})
 }
 
@@ -356,14 +356,15 @@ func TestOwnedFollowsTypes(t *testing.T) {
 		want []string
 	}{
 		{"skmb-decision", skmb.DecisionKind.Owned(), append(slices.Clone(envelope), "status", "decided_by", "approval_source", "approval", "date", "commit", "file", "permitted_by", "review_by", "superseded_by", "recorded_by")},
-		{"a record with one field more", boundary.Define[everyPayload, everyRecord]("every-type", "").Owned(), append(slices.Clone(envelope), "verdict")},
-		{"a record with two", boundary.Define[everyPayload, struct {
+		{"a record with one field more", kind[everyPayload, everyRecord]("every-type", "").Owned(), append(slices.Clone(envelope), "verdict")},
+		{"a record with two", kind[everyPayload, struct {
 			everyRecord
-			Rank int `json:"rank"`
+			Rank int `json:"rank" jsonschema:"minimum=0,maximum=1" jsonschema_description:"x"`
 		}]("every-type", "").Owned(), append(slices.Clone(envelope), "verdict", "rank")},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			slices.Sort(c.want)
 			if !slices.Equal(c.got, c.want) {
 				t.Errorf("owned\ngot  %q\nwant %q", c.got, c.want)
 			}

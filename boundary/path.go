@@ -23,7 +23,7 @@ func PlainPath(s string) string {
 	case strings.ContainsAny(s, `\:`):
 		return "holds a backslash or a colon"
 	}
-	if why := Unsafe(s, false); why != "" {
+	if why := Unsafe(s, "line"); why != "" {
 		return why
 	}
 	for part := range strings.SplitSeq(s, "/") {

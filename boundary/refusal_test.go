@@ -1,6 +1,7 @@
 package boundary_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"assent/boundary"
 	"assent/finding"
 	"assent/skmb"
+	"assent/store"
 )
 
 // A command answers with the first of 3, 2, 4 and 1; 5 comes alone.
@@ -35,33 +37,28 @@ func TestRefusalExitCode(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := skmb.DecisionKind.Read(strings.NewReader(skmb.DecisionKind.Example), "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, code := range c.codes {
-				p.Violate(code, "/title", "", "x")
-			}
-			if got := refusal(t, p.Err()).ExitCode(); got != c.want {
+			r := objected(t, "", func(i *boundary.Item[everyPayload]) {
+				for _, code := range c.codes {
+					i.Violate(code, "/name", "", "x")
+				}
+			})
+			if got := r.ExitCode(); got != c.want {
 				t.Errorf("exit code %d, want %d", got, c.want)
 			}
 		})
 	}
 	t.Run("what is not listed counts", func(t *testing.T) {
-		p, err := skmb.DecisionKind.Read(strings.NewReader(skmb.DecisionKind.Example), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range 300 {
-			p.Violate(denied, []string{"/scope", "/title"}[i%2], "", "%d", i)
-		}
-		p.Violate(invalid, "/applies_to", "", "x")
-		r := refusal(t, p.Err())
+		r := objected(t, "", func(o *boundary.Item[everyPayload]) {
+			for i := range 300 {
+				o.Violate(denied, []string{"/score", "/name"}[i%2], "", "%d", i)
+			}
+			o.Violate(invalid, "/flags", "", "x")
+		})
 		if len(r.Violations) != 200 || r.Count != 301 || r.ExitCode() != finding.ExitInvalid {
 			t.Errorf("%d of %d violations are listed, exit code %d", len(r.Violations), r.Count, r.ExitCode())
 		}
 		for i, v := range r.Violations {
-			want := 2*i + 1 // of one place in the order of noting, the title before the scope
+			want := 2*i + 1 // of one place in the order of noting, the name before the score
 			if i >= 150 {
 				want = 2 * (i - 150)
 			}
@@ -70,6 +67,23 @@ func TestRefusalExitCode(t *testing.T) {
 			}
 		}
 	})
+}
+
+// objected is the refusal of a payload to which a rule has objections.
+func objected(t *testing.T, source string, rule func(*boundary.Item[everyPayload])) *boundary.Refusal {
+	t.Helper()
+	k := boundary.Define[everyPayload, everyRecord](boundary.Spec[everyPayload, struct{}]{
+		Form:  boundary.Form{Name: "every-type", Version: 1, Example: everyExample},
+		Rules: []boundary.Rule[everyPayload, struct{}]{{Judge: func(i *boundary.Item[everyPayload], _ struct{}) { rule(i) }}},
+	})
+	_, err := k.Submit(t.Context(), k.Parse(strings.NewReader(everyExample), source), door(t), boundary.Task[everyPayload, struct{}]{
+		World: func(context.Context) (w struct{}, err error) { return w, nil },
+		Write: func(*store.Tx, *boundary.Payload[everyPayload], struct{}) (boundary.Taken, error) {
+			t.Error("it was written")
+			return boundary.Taken{}, nil
+		},
+	})
+	return refusal(t, err)
 }
 
 // A refusal lists 200 violations and tells how many there are.
@@ -96,7 +110,7 @@ func TestRefusalIsBounded(t *testing.T) {
 			if got := strings.HasSuffix(r.Error(), more); got != (n > 200) {
 				t.Errorf("the text ends in %q", r.Error()[len(r.Error())-40:])
 			}
-			d := r.Document("skmb-decision", skmb.DecisionKind.Example)
+			d := r.Document()
 			if d.Truncated != (n > 200) || d.Count != n || d.Accepted || d.Exit != finding.ExitInvalid || d.SchemaVersion != 1 {
 				t.Errorf("the document is %+v", d)
 			}
@@ -145,16 +159,14 @@ func TestRefusalText(t *testing.T) {
 
 // A rule of a domain may quote what it likes; it breaks no line either.
 func TestRefusalOfARule(t *testing.T) {
-	p, err := skmb.DecisionKind.Read(strings.NewReader(skmb.DecisionKind.Example), "payload.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Violate("skmb/rule", "/scope", "known: a\nb\u202e", "there is no %s", "c\n<stdin>:1:1: x\x1b[2K")
-	want := "payload.json:1:63: skmb/rule /scope: there is no c <stdin>:1:1: x\n  hint: known: a b"
-	if got := p.Err().Error(); got != want {
+	r := objected(t, "payload.json", func(i *boundary.Item[everyPayload]) {
+		i.Violate("skmb/rule", "/score", "known: a\nb\u202e", "there is no %s", "c\n<stdin>:1:1: x\x1b[2K")
+	})
+	want := "payload.json:1:22: skmb/rule /score: there is no c <stdin>:1:1: x\n  hint: known: a b"
+	if got := r.Error(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if v := refusal(t, p.Err()).Violations[0]; v.Hint != "known: a\nb\u202e" || v.Stage != 5 || v.Class != boundary.InvalidPayload {
+	if v := r.Violations[0]; v.Hint != "known: a\nb\u202e" || v.Stage != 5 || v.Class != boundary.InvalidPayload {
 		t.Errorf("got %+v", v)
 	}
 }
@@ -184,7 +196,7 @@ func TestGot(t *testing.T) {
 // The document for programs is JSON in which nothing hides, and its example is taken.
 func TestRefusalDocument(t *testing.T) {
 	_, err := skmb.DecisionKind.Read(strings.NewReader(`{"\u202e~/":1, "patterns": ["\u0007"]}`), "<stdin>")
-	b, err := finding.Document(refusal(t, err).Document(skmb.DecisionKind.Name, skmb.DecisionKind.Example))
+	b, err := finding.Document(refusal(t, err).Document())
 	if err != nil {
 		t.Fatal(err)
 	}

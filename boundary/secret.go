@@ -78,7 +78,7 @@ func secrets(n *Node, pointer string) []Violation {
 	var vs []Violation
 	if n.Kind == String {
 		if what := Secret(n.Text); what != "" {
-			v := newViolation("boundary/secret-found", pointer, n.Pos, "holds %s", what)
+			v := NewViolation("boundary/secret-found", pointer, n.Pos, "holds %s", what)
 			v.Hint = "leave it out, and change it if it is a real one: it was shown to a program that it is not for"
 			vs = append(vs, v)
 		}

@@ -54,7 +54,7 @@ type secretRecord struct {
 // A payload that holds a credential is refused by policy, at its place; nothing of the
 // credential is repeated, and other violations come first in the exit code.
 func TestSecretFound(t *testing.T) {
-	k := boundary.Define[secretPayload, secretRecord]("secret-test", `{"title":"t"}`)
+	k := kind[secretPayload, secretRecord]("secret-test", `{"title":"t"}`)
 	const secret = "token=abcd1234efgh5678"
 	for payload, want := range map[string]struct {
 		pointer string

@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -24,12 +25,14 @@ type Shape struct {
 	min, max  int64
 	pattern   *regexp.Regexp
 	enum      []string
-	text      string // line or prose
+	text      string // one of texts
+	ref       string // the set that a string names a member of
 }
 
 type shapeField struct {
 	name        string
 	optional    bool
+	echo        bool
 	description string
 	shape       *Shape
 }
@@ -37,14 +40,26 @@ type shapeField struct {
 // enumerated is a closed vocabulary: a named string type that lists its values.
 type enumerated interface{ EnumValues() []string }
 
+// texts are the sorts of strings, with what they are called.
+var texts = map[string]string{
+	"line":  "one line",
+	"prose": "Markdown prose",
+	"rule":  "one line of Markdown that reads as it stands",
+	"quote": "text as its source has it",
+	"lines": "plain text",
+}
+
 // ShapeOf reads a struct type. The rules of the tags:
 //
 //	json:"name,omitzero"            omitzero makes the field optional
 //	jsonschema:"maxLength=120"      minLength maxLength minItems maxItems uniqueItems minimum maximum pattern
 //	jsonschema_description:"…"      wanted for every field
-//	text:"line"                     or prose; what characters a string may hold
+//	text:"line"                     what a string may hold: line, prose, rule, quote or lines (Unsafe)
+//	ref:"records"                   the string names a member of a set that the program builds
+//	echo:"true"                     the payload repeats a value of the basis, which is compared and never taken
 //
-// A map has string keys, values of a closed vocabulary, and maxItems.
+// A map has string keys, values of a closed vocabulary, and maxItems. Embedded structs give
+// their fields to the one that embeds them; of fields with one name the outer one counts.
 //
 // It panics on a type that breaks them: every string has maxLength, every slice maxItems,
 // every int both bounds, every field a description and a name of its own; no type holds
@@ -57,18 +72,58 @@ func shapeOf(t reflect.Type, within []reflect.Type) *Shape {
 	}
 	within = append(slices.Clip(within), t)
 	s := &Shape{kind: Object}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for _, f := range fieldsOf(t) {
 		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" || name == "-" || !f.IsExported() || slices.Contains(s.names(), name) {
-			panic(fmt.Sprintf("boundary: %s.%s has no json name of its own", t, f.Name))
-		}
 		if f.Tag.Get("jsonschema_description") == "" {
 			panic(fmt.Sprintf("boundary: %s.%s has no description", t, f.Name))
 		}
-		s.fields = append(s.fields, shapeField{name, strings.Contains(opts, "omitzero"), f.Tag.Get("jsonschema_description"), fieldShape(t, f, within)})
+		s.fields = append(s.fields, shapeField{name, strings.Contains(opts, "omitzero"), f.Tag.Get("echo") != "", f.Tag.Get("jsonschema_description"), fieldShape(t, f, within)})
 	}
 	return s
+}
+
+// fieldsOf lists the members of the JSON object that a struct is written as: those of embedded
+// structs too, unless an outer one has the name.
+func fieldsOf(t reflect.Type) []reflect.StructField {
+	type member struct {
+		reflect.StructField
+		name  string
+		depth int
+	}
+	var all []member
+	var collect func(t reflect.Type, depth int)
+	collect = func(t reflect.Type, depth int) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if f.Anonymous && f.Tag == "" && f.Type.Kind() == reflect.Struct {
+				collect(f.Type, depth+1)
+				continue
+			}
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "" || name == "-" || !f.IsExported() {
+				panic(fmt.Sprintf("boundary: %s.%s has no json name of its own", t, f.Name))
+			}
+			all = append(all, member{f, name, depth})
+		}
+	}
+	collect(t, 0)
+	var out []reflect.StructField
+	for i, f := range all {
+		hidden := false
+		for j, other := range all {
+			if i == j || other.name != f.name {
+				continue
+			}
+			if other.depth == f.depth {
+				panic(fmt.Sprintf("boundary: %s.%s has no json name of its own", t, f.Name))
+			}
+			hidden = hidden || other.depth < f.depth
+		}
+		if !hidden {
+			out = append(out, f.StructField)
+		}
+	}
+	return out
 }
 
 func fieldShape(t reflect.Type, f reflect.StructField, within []reflect.Type) *Shape {
@@ -147,9 +202,10 @@ func leaf(s *Shape, ft reflect.Type, f reflect.StructField, limits map[string]st
 			delete(limits, "pattern")
 			s.pattern = regexp.MustCompile(p)
 		}
-		if s.text = f.Tag.Get("text"); s.text != "prose" && s.text != "line" {
-			fail(`needs text:"line" or text:"prose"`)
+		if s.text = f.Tag.Get("text"); texts[s.text] == "" {
+			fail(`needs text:"line", or another of ` + strings.Join(slices.Sorted(maps.Keys(texts)), ", "))
 		}
+		s.ref = f.Tag.Get("ref")
 	case reflect.Int, reflect.Int64:
 		s.kind = Number
 		s.min, s.max = number("minimum", true), number("maximum", true)
@@ -173,9 +229,12 @@ func (s *Shape) names() []string {
 
 // Check returns every violation of names and shape. owned are the names that the program
 // fills in and nobody may submit.
-func (s *Shape) Check(n *Node, owned []string) []Violation {
+func (s *Shape) Check(n *Node, owned []string) []Violation { return s.check(n, owned, "") }
+
+// check is Check for a value that stands at a pointer.
+func (s *Shape) check(n *Node, owned []string, pointer string) []Violation {
 	c := &checker{owned: owned}
-	c.value(s, n, "")
+	c.value(s, n, pointer)
 	return c.vs
 }
 
@@ -184,15 +243,19 @@ type checker struct {
 	vs    []Violation
 }
 
-func (c *checker) violate(code, pointer string, at Pos, got, format string, args ...any) {
-	v := newViolation(code, pointer, at, format, args...)
+// violate notes what is wrong; want is the shape that was not met, nil if names are wrong.
+func (c *checker) violate(code, pointer string, at Pos, want *Shape, got, format string, args ...any) {
+	v := NewViolation(code, pointer, at, format, args...)
 	v.Got = sample(got)
+	if want != nil {
+		v.Expected = want.form()
+	}
 	c.vs = append(c.vs, v)
 }
 
 func (c *checker) value(s *Shape, n *Node, pointer string) {
 	if n.Kind != s.kind {
-		c.violate("boundary/type", pointer, n.Pos, n.Text, "must be %s, is %s", s.kind, n.Kind)
+		c.violate("boundary/type", pointer, n.Pos, s, n.Text, "must be %s, is %s", s.kind, n.Kind)
 		return
 	}
 	switch s.kind {
@@ -200,49 +263,63 @@ func (c *checker) value(s *Shape, n *Node, pointer string) {
 		c.object(s, n, pointer)
 	case Array:
 		if len(n.Items) < s.minLength || len(n.Items) > s.maxLength {
-			c.violate("boundary/length", pointer, n.Pos, "", "must have %d to %d items, has %d", s.minLength, s.maxLength, len(n.Items))
+			c.violate("boundary/length", pointer, n.Pos, s, "", "must have %d to %d items, has %d", s.minLength, s.maxLength, len(n.Items))
 		}
 		seen := map[string]bool{}
 		for i, item := range n.Items {
 			at := fmt.Sprintf("%s/%d", pointer, i)
 			if s.unique && item.Kind == String {
 				if seen[item.Text] {
-					c.violate("boundary/item-duplicate", at, item.Pos, item.Text, "the item stands twice")
+					c.violate("boundary/item-duplicate", at, item.Pos, nil, item.Text, "the item stands twice")
 				}
 				seen[item.Text] = true
 			}
 			c.value(s.elem, item, at)
 		}
 	case Number:
-		if v, err := strconv.ParseInt(n.Text, 10, 64); err == nil && isInteger(n.Text) && (v < s.min || v > s.max) {
-			c.violate("boundary/range", pointer, n.Pos, n.Text, "must be %d to %d", s.min, s.max)
+		if isInteger(n.Text) && !s.holds(n.Text) {
+			c.violate("boundary/range", pointer, n.Pos, s, n.Text, "must be %d to %d", s.min, s.max)
 		}
 	case String:
 		c.str(s, n, pointer)
 	}
 }
 
+// holds reports whether a number as it is written is one, and in the range.
+func (s *Shape) holds(text string) bool {
+	v, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && isInteger(text) && v >= s.min && v <= s.max
+}
+
 func (c *checker) object(s *Shape, n *Node, pointer string) {
 	if s.elem != nil { // a map: any names
 		if len(n.Members) > s.maxLength {
-			c.violate("boundary/length", pointer, n.Pos, "", "must have at most %d members, has %d", s.maxLength, len(n.Members))
+			c.violate("boundary/length", pointer, n.Pos, s, "", "must have at most %d members, has %d", s.maxLength, len(n.Members))
 		}
 		for _, m := range n.Members {
 			c.value(s.elem, m, PointerTo(pointer, m.Name))
 		}
 		return
 	}
+	c.names(s, n, pointer)
+	for _, m := range n.Members {
+		if i := slices.Index(s.names(), m.Name); i >= 0 {
+			c.value(s.fields[i].shape, m, PointerTo(pointer, m.Name))
+		}
+	}
+}
+
+// names holds the names of an object's members to those that there are.
+func (c *checker) names(s *Shape, n *Node, pointer string) {
 	names := s.names()
 	for _, m := range n.Members {
 		at := PointerTo(pointer, m.Name)
-		i := slices.Index(names, m.Name)
 		switch {
-		case i >= 0:
-			c.value(s.fields[i].shape, m, at)
+		case slices.Contains(names, m.Name):
 		case slices.Contains(c.owned, m.Name):
-			c.violate("boundary/owned-field", at, m.NamePos, "", "%s is filled in by the program; leave it out", m.Name)
+			c.violate("boundary/owned-field", at, m.NamePos, nil, "", "%s is filled in by the program; leave it out", m.Name)
 		default:
-			c.violate("boundary/unknown-field", at, m.NamePos, "", "there is no field %q", sample(m.Name))
+			c.violate("boundary/unknown-field", at, m.NamePos, nil, "", "there is no field %q", sample(m.Name))
 			if near := Nearest(m.Name, names); near != "" {
 				c.vs[len(c.vs)-1].Hint = "did you mean " + near + "?"
 			}
@@ -250,7 +327,7 @@ func (c *checker) object(s *Shape, n *Node, pointer string) {
 	}
 	for _, f := range s.fields {
 		if !f.optional && n.Member(f.name) == nil {
-			c.violate("boundary/missing-field", PointerTo(pointer, f.name), n.Pos, "", "%s is missing: %s", f.name, f.description)
+			c.violate("boundary/missing-field", PointerTo(pointer, f.name), n.Pos, f.shape, "", "%s is missing: %s", f.name, f.description)
 		}
 	}
 }
@@ -258,45 +335,67 @@ func (c *checker) object(s *Shape, n *Node, pointer string) {
 func (c *checker) str(s *Shape, n *Node, pointer string) {
 	if s.enum != nil {
 		if !slices.Contains(s.enum, n.Text) {
-			c.violate("boundary/enum", pointer, n.Pos, n.Text, "must be one of %s", strings.Join(s.enum, ", "))
+			c.violate("boundary/enum", pointer, n.Pos, s, n.Text, "must be one of %s", strings.Join(s.enum, ", "))
 		}
 		return
 	}
 	if count := utf8.RuneCountInString(n.Text); count < s.minLength || count > s.maxLength {
-		c.violate("boundary/length", pointer, n.Pos, "", "must have %d to %d characters, has %d", s.minLength, s.maxLength, count)
+		c.violate("boundary/length", pointer, n.Pos, s, "", "must have %d to %d characters, has %d", s.minLength, s.maxLength, count)
 	}
 	if strings.TrimSpace(n.Text) == "" {
 		if n.Text != "" { // of nothing at all the length says enough
-			c.violate("boundary/text-blank", pointer, n.Pos, "", "holds nothing but blanks")
+			c.violate("boundary/text-blank", pointer, n.Pos, s, "", "holds nothing but blanks")
 		}
 		return
 	}
 	if s.pattern != nil && !s.pattern.MatchString(n.Text) {
-		c.violate("boundary/pattern", pointer, n.Pos, n.Text, "must match %s", s.pattern)
+		c.violate("boundary/pattern", pointer, n.Pos, s, n.Text, "must match %s", s.pattern)
 	}
-	if s.text == "line" && n.Text != strings.Join(strings.Fields(n.Text), " ") && Unsafe(n.Text, false) == "" {
-		c.violate("boundary/text-unsafe", pointer, n.Pos, n.Text, "has blanks at its ends or several in a row, which Markdown would not keep")
+	if s.text == "line" && n.Text != strings.Join(strings.Fields(n.Text), " ") && Unsafe(n.Text, s.text) == "" {
+		c.violate("boundary/text-unsafe", pointer, n.Pos, s, n.Text, "has blanks at its ends or several in a row, which Markdown would not keep")
 	}
-	if why := Unsafe(n.Text, s.text == "prose"); why != "" {
-		c.violate("boundary/text-unsafe", pointer, n.Pos, "", "%s", why)
+	if why := Unsafe(n.Text, s.text); why != "" {
+		c.violate("boundary/text-unsafe", pointer, n.Pos, s, "", "%s", why)
 	}
 }
 
-// Unsafe says why a text may not come in, "" if it may. A line holds no control, no
-// bidirectional, tag, zero-width or noncharacter. Prose may also have tabs, newlines and
-// joiners, and its Markdown must stay inside its own section.
-func Unsafe(s string, prose bool) string {
-	for _, r := range s {
+// Unsafe says why a text may not come in, "" if it may. sort is what the text is for:
+//
+//	line   no control, bidirectional, tag, zero-width or noncharacter
+//	prose  also tabs, newlines and joiners; its Markdown stays inside its own section
+//	rule   also joiners between characters that are not ASCII; one line of Markdown that a
+//	       reader sees as it stands (markdown.NoRule)
+//	quote  also tabs, newlines and joiners
+//	lines  the same, for text that is no Markdown
+func Unsafe(s, sort string) string {
+	before := rune(0)
+	for i, r := range s {
+		joiner := r == 0x200c || r == 0x200d
 		switch {
-		case prose && (r == '\n' || r == '\t' || r == 0x200c || r == 0x200d):
-		case finding.Unsafe(r):
+		case (r == '\n' || r == '\t') && sort != "line" && sort != "rule":
+		case joiner && sort != "line" && sort != "rule":
+		case joiner && sort == "rule" && before > 0x7f && after(s[i+utf8.RuneLen(r):]) > 0x7f:
+		case finding.Unsafe(r), r == 0xad && sort == "rule":
 			return fmt.Sprintf("holds the character U+%04X, which cannot be seen or changes how text is seen", r)
 		}
+		before = r
 	}
-	if prose {
+	switch sort {
+	case "prose":
 		return markdown.Strays([]byte(s))
+	case "rule":
+		at, why := markdown.NoRule(s)
+		if why != "" {
+			why += fmt.Sprintf(", at character %d", utf8.RuneCountInString(s[:at])+1)
+		}
+		return why
 	}
 	return ""
+}
+
+func after(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
 }
 
 var separators = strings.NewReplacer("_", "", "-", "", " ", "")

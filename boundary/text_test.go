@@ -52,11 +52,11 @@ func TestTextFloor(t *testing.T) {
 			for _, r := range c.runes {
 				count++
 				s := "a" + string(r) + "b"
-				if why := boundary.Unsafe(s, false); !strings.Contains(why, fmt.Sprintf("U+%04X", r)) {
+				if why := boundary.Unsafe(s, "line"); !strings.Contains(why, fmt.Sprintf("U+%04X", r)) {
 					t.Errorf("a line with U+%04X: %q", r, why)
 				}
 				allowed := slices.Contains(c.prose, r)
-				if why := boundary.Unsafe(s, true); (why == "") != allowed {
+				if why := boundary.Unsafe(s, "prose"); (why == "") != allowed {
 					t.Errorf("prose with U+%04X: %q, allowed: %v", r, why, allowed)
 				}
 				doc := strings.Replace(skmb.DecisionKind.Example, "Retry 3", "Retry"+escaped(r)+"3", 1)
@@ -85,9 +85,9 @@ func TestTextFloorLetsIn(t *testing.T) {
 		"plain ASCII ~!@#$%^&*()", "Größe, naïve, façade", "e\u0301 combined", "日本語", "한국어", "русский", "עברית", "العربية", "हिन्दी", "ไทย",
 		"no\u00a0break", "soft \u2014 dash \u2026", "emoji 😀 ❤\ufe0f 🇩🇪", "math 𝔸 ∀x∈ℝ", "the replacement character \ufffd", "private \ue000",
 	} {
-		for _, prose := range []bool{false, true} {
-			if why := boundary.Unsafe(s, prose); why != "" {
-				t.Errorf("%q, prose %v: %s", s, prose, why)
+		for _, sort := range []string{"line", "prose", "rule", "quote", "lines"} {
+			if why := boundary.Unsafe(s, sort); why != "" {
+				t.Errorf("%q, %s: %s", s, sort, why)
 			}
 		}
 	}
@@ -137,7 +137,7 @@ func TestProse(t *testing.T) {
 	}
 	for _, c := range refused {
 		t.Run("refuses "+c.name, func(t *testing.T) {
-			if boundary.Unsafe(c.text, true) == "" {
+			if boundary.Unsafe(c.text, "prose") == "" {
 				t.Errorf("%q is taken", c.text)
 			}
 		})
@@ -167,7 +167,7 @@ func TestProse(t *testing.T) {
 	}
 	for _, c := range allowed {
 		t.Run("takes "+c.name, func(t *testing.T) {
-			if why := boundary.Unsafe(c.text, true); why != "" {
+			if why := boundary.Unsafe(c.text, "prose"); why != "" {
 				t.Errorf("%q: %s", c.text, why)
 			}
 		})

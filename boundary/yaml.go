@@ -42,7 +42,7 @@ func toNode(y *yaml.Node, pointer string) (*Node, []Violation) {
 	n := &Node{Pos: at}
 	var vs []Violation
 	refuse := func(format string, args ...any) {
-		vs = append(vs, newViolation("boundary/type", pointer, at, format, args...))
+		vs = append(vs, NewViolation("boundary/type", pointer, at, format, args...))
 	}
 	if y.Anchor != "" || y.Style&yaml.TaggedStyle != 0 {
 		refuse("anchors and tags are not read here")
@@ -57,7 +57,7 @@ func toNode(y *yaml.Node, pointer string) (*Node, []Violation) {
 			key := y.Content[i]
 			k, wrong := toNode(key, pointer)
 			if len(wrong) == 0 && key.ShortTag() != "!!str" {
-				wrong = append(wrong, newViolation("boundary/type", pointer, k.Pos, "a key must be a plain string"))
+				wrong = append(wrong, NewViolation("boundary/type", pointer, k.Pos, "a key must be a plain string"))
 			}
 			if vs = append(vs, wrong...); len(wrong) > 0 {
 				continue
@@ -67,7 +67,7 @@ func toNode(y *yaml.Node, pointer string) (*Node, []Violation) {
 			vs = append(vs, more...)
 			m.Name, m.NamePos = key.Value, k.Pos
 			if seen[key.Value] {
-				vs = append(vs, newViolation("boundary/json-duplicate-name", child, m.NamePos, "the key stands twice"))
+				vs = append(vs, NewViolation("boundary/json-duplicate-name", child, m.NamePos, "the key stands twice"))
 				continue
 			}
 			seen[key.Value] = true

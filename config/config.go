@@ -198,7 +198,7 @@ func (e *syntaxError) Unwrap() error { return e.error }
 func pathRules(n *boundary.Node) []boundary.Violation {
 	var vs []boundary.Violation
 	hold := func(pointer, what string, holds func(string) bool) {
-		if v := n.At(pointer); v != nil && v.Kind == boundary.String && v.Text != "" && boundary.Unsafe(v.Text, false) == "" && !holds(v.Text) {
+		if v := n.At(pointer); v != nil && v.Kind == boundary.String && v.Text != "" && boundary.Unsafe(v.Text, "line") == "" && !holds(v.Text) {
 			vs = append(vs, boundary.NewViolation("boundary/pattern", pointer, v.Pos, "%q is no %s", v.Text, what))
 		}
 	}

@@ -399,7 +399,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("taken: %+v", c)
 			}
 			for _, r := range c.Skmb.Roots {
-				if !fs.ValidPath(r) || r == "." || boundary.Unsafe(r, false) != "" {
+				if !fs.ValidPath(r) || r == "." || boundary.Unsafe(r, "line") != "" {
 					t.Errorf("taken: the root %q", r)
 				}
 			}

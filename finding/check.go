@@ -52,9 +52,15 @@ type Check struct {
 	Doc      string // what it means, and how to mend it
 	Severity Severity
 	Scope    Scope
-	Fixed    bool // neither configuration nor baseline may soften it
+	Fixed    bool   // neither configuration nor baseline may soften it
+	Proves   string // what it shows when it finds nothing: one of Proofs
 	Run      func(*Pass) error
 }
+
+// Proofs are what checks can show (seed 004, "Design Procedure", step 15): that something has its
+// form, that its references lead somewhere, that what is quoted stands there, that it comes
+// from where it should, that a policy was kept; or nothing, as advice does.
+var Proofs = []string{"shape", "wiring", "grounding", "provenance", "policy", "advisory"}
 
 // Tree is the content that is judged. Names are slash-separated and relative to the
 // top of the repository. ObjectID is the Git object id of a name, if it has one.
@@ -103,6 +109,7 @@ type Finding struct {
 	Title    string
 
 	Fixed     bool // of the check, or of this finding alone
+	Advisory  bool // of a check that proves nothing: never more than a note
 	Baselined bool // known from before: shown only when asked for, and blocks nothing
 }
 

@@ -19,6 +19,7 @@ type jsonReport struct {
 	Examined      jsonExamined  `json:"examined"`
 	Findings      []jsonFinding `json:"findings"`
 	Unchecked     []Unchecked   `json:"unchecked"`
+	Proofs        []Proof       `json:"proofs,omitzero"`
 	Summary       jsonSummary   `json:"summary"`
 	Exit          int           `json:"exit"`
 }
@@ -60,6 +61,9 @@ func WriteJSON(w io.Writer, r Report) error {
 		Examined: jsonExamined{r.Files, r.Commits}, Findings: []jsonFinding{}, Unchecked: r.Unchecked,
 		Summary: jsonSummary{r.Count(Error), r.Count(Warning), r.Count(Info), r.Baselined(), len(r.Unchecked)},
 		Exit:    r.Exit(),
+	}
+	if r.Proofs {
+		out.Proofs = r.Proved()
 	}
 	if out.Unchecked == nil {
 		out.Unchecked = []Unchecked{}

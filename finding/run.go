@@ -28,6 +28,9 @@ func Run(checks []Check, pass Pass) Result {
 				if f.Severity == Off {
 					f.Severity = c.Severity
 				}
+				if f.Advisory = c.Proves == "advisory"; f.Advisory {
+					f.Severity = Info
+				}
 				if own.Commit != nil {
 					f.Commit = own.Commit.ID
 				}

@@ -24,6 +24,35 @@ type Report struct {
 	LastHint string
 	Rules    []Check  // what ran
 	Notes    []string // text: what to know of the run, shown beside findings or a summary
+	Proofs   bool     // text and JSON: what the checks that ran show
+}
+
+// Proof is how many checks that show one thing ran, and what they found.
+type Proof struct {
+	Proves   string `json:"proves"`
+	Checks   int    `json:"checks"`
+	Findings int    `json:"findings"` // errors and warnings that are not baselined
+}
+
+// Proved sums up what the checks of a run show. What a run could not check it did not show.
+func (r Report) Proved() []Proof {
+	var out []Proof
+	for _, name := range Proofs {
+		p := Proof{Proves: name}
+		for _, c := range r.Rules {
+			if c.Proves != name || c.Run == nil {
+				continue
+			}
+			p.Checks++
+			for _, f := range r.Findings {
+				if f.Code == c.Code && f.Severity >= Warning && !f.Baselined {
+					p.Findings++
+				}
+			}
+		}
+		out = append(out, p)
+	}
+	return out
 }
 
 // Exit is the exit code of the run.
@@ -60,6 +89,11 @@ func WriteText(w io.Writer, r Report) error {
 	if r.Summary || b.Buffered() > 0 {
 		for _, n := range r.Notes {
 			fmt.Fprintf(b, "note: %s\n", Clean(n))
+		}
+	}
+	if r.Proofs {
+		for _, p := range r.Proved() {
+			fmt.Fprintf(b, "%-10s  %s, %s\n", p.Proves, Count(p.Checks, "check"), Count(p.Findings, "finding"))
 		}
 	}
 	if r.Summary {

@@ -17,11 +17,11 @@ import (
 
 // Codes are the findings about commits that came to be without a check.
 var Codes = []finding.Check{
-	{Code: "gate/bypassed", Severity: finding.Warning, Scope: finding.ScopeCommit, Title: "a commit was made past the guard",
+	{Code: "gate/bypassed", Severity: finding.Warning, Scope: finding.ScopeCommit, Proves: "policy", Title: "a commit was made past the guard",
 		Doc: "The commit was made in this clone although no pre-commit check had let its content pass. What it carries was judged afterwards; a push and CI judge it again. It is known for commits of this clone only, and only where the guard hooks are in use."},
-	{Code: "gate/changed-after-check", Severity: finding.Warning, Scope: finding.ScopeCommit, Title: "a commit is not what was checked",
+	{Code: "gate/changed-after-check", Severity: finding.Warning, Scope: finding.ScopeCommit, Proves: "policy", Title: "a commit is not what was checked",
 		Doc: "The guard let one content pass, and another was committed: a later hook changed the index. It is said only if the commit has findings."},
-	{Code: "gate/not-run", Severity: finding.Info, Scope: finding.ScopeCommit, Title: "Git ran no check for a commit",
+	{Code: "gate/not-run", Severity: finding.Info, Scope: finding.ScopeCommit, Proves: "policy", Title: "Git ran no check for a commit",
 		Doc: "Git runs no pre-commit for fast-forwards, rebase picks, cherry-picks, reverts and am. What HEAD then carries was judged afterwards."},
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"assent/approval"
+	"assent/boundary"
 	"assent/config"
 	"assent/finding"
 	"assent/hooks/shortcut"
@@ -171,12 +172,48 @@ func checks(t *lint.Target, r *repo.Repo, today string, history bool, depends fu
 			return true, ignored
 		}
 	}
-	return slices.Concat(skmb.Checks(o), skmb.CommitChecks(o))
+	return slices.Concat(skmb.Checks(o), skmb.CommitChecks(o), boundary.Checks(channel(t, r)))
+}
+
+// Kinds are the kinds of artifacts that there are.
+var Kinds = []*boundary.Form{skmb.DecisionKind.Form, approval.Kind, boundary.Audit}
+
+// trackedKinds are those whose records are tracked JSON files.
+var trackedKinds = slices.DeleteFunc(slices.Clone(Kinds), func(f *boundary.Form) bool { return f.Home != boundary.Tracked })
+
+// channel is what the channel lock looks at in a target.
+func channel(t *lint.Target, r *repo.Repo) boundary.ChannelOptions {
+	o := boundary.ChannelOptions{Kinds: trackedKinds, All: t.Mode != lint.ModeStaged}
+	if t.Mode == lint.ModeRange {
+		o.History = func(ctx context.Context, dirs, names []string) ([]boundary.Change, error) {
+			ids, err := t.CommitIDs()
+			if err != nil {
+				return nil, err
+			}
+			changes, err := r.CommitChanges(ctx, ids, dirs, names)
+			out := make([]boundary.Change, len(changes))
+			for i, c := range changes {
+				out[i] = boundary.Change{Commit: c.Commit, Path: c.Path, Added: c.Status == 'A', Removed: c.Status == 'D', Read: func() ([]byte, error) { return r.Blob(c.ID) }}
+			}
+			return out, err
+		}
+	}
+	if t.Mode == lint.ModeStaged {
+		o.Came = func(context.Context) ([]boundary.Change, error) {
+			out := make([]boundary.Change, len(t.Staged.Changes))
+			for i, c := range t.Staged.Changes {
+				out[i] = boundary.Change{Path: c.Path, Removed: c.NewMode == 0, Read: func() ([]byte, error) { return r.Blob(c.New) }}
+			}
+			return out, nil
+		}
+		o.Amends = func(ctx context.Context, path string) bool { return r.OnlyInHead(ctx, path) }
+	}
+	return o
 }
 
 // AllCodes is the list of every check of every domain, and of lint itself.
 func AllCodes() []finding.Check {
-	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, approval.Codes, Codes, lint.Codes)
+	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, boundary.Checks(boundary.ChannelOptions{}), approval.Codes, Codes, lint.Codes)
 }
 
 // Required is the least level of a yes to a decision.

@@ -27,10 +27,10 @@ func seen(r *repo.Repo) []string {
 func remember(r *repo.Repo, t *lint.Target) {
 	known := seen(r)
 	for _, root := range t.Config.Skmb.Roots {
-		if _, err := t.New.Stat(skmb.IndexPath(root)); err != nil || slices.Contains(known, root) || os.MkdirAll(filepath.Dir(seenFile(r)), 0o700) != nil {
+		if _, err := t.New.Stat(skmb.IndexPath(root)); err != nil || slices.Contains(known, root) {
 			continue
 		}
-		if f, err := os.OpenFile(seenFile(r), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+		if f, err := r.OpenPrivate(seenFile(r), os.O_APPEND); err == nil {
 			fmt.Fprintln(f, root)
 			f.Close()
 		}

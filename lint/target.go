@@ -290,6 +290,19 @@ func commits(r *repo.Repo, ids []string) ([]finding.Commit, error) {
 	return out, err
 }
 
+// CommitIDs are the commits that are judged, oldest first; none where no commits are.
+func (t *Target) CommitIDs() ([]string, error) {
+	if t.commits == nil {
+		return nil, nil
+	}
+	all, err := t.commits()
+	ids := make([]string, len(all))
+	for i, c := range all {
+		ids[i] = c.ID
+	}
+	return ids, err
+}
+
 // MergeWith judges what merging other into ours would give, with the configuration of other:
 // two branches that are clean by themselves may not be so together.
 func MergeWith(ctx context.Context, r *repo.Repo, ours, other string) (*Target, error) {

@@ -160,6 +160,9 @@ func (t *Target) weigh(all []finding.Finding) []finding.Finding {
 			}
 		}
 		f.Severity = max(f.Severity, t.Raise[f.Code])
+		if f.Advisory { // advice moves no exit code, whoever asks for it
+			f.Severity = min(f.Severity, finding.Info)
+		}
 		if f.Severity != finding.Off {
 			out = append(out, f)
 		}

@@ -208,7 +208,7 @@ func (r *Repo) tmp() string { return filepath.Join(r.GitDir, "assent", "tmp") }
 
 // makeDir makes a directory of this process's own and sweeps those of processes that ended.
 func (p *Pending) makeDir() error {
-	if err := os.MkdirAll(p.repo.tmp(), 0o700); err != nil {
+	if err := p.repo.MakePrivate(p.repo.tmp()); err != nil {
 		return err
 	}
 	// A directory that is made and not held yet must not look abandoned.

@@ -33,7 +33,7 @@ var BasisCodes = []finding.Check{
 }
 
 func basisCode(name, title, doc string) finding.Check {
-	return finding.Check{Code: "skmb/basis-" + name, Severity: finding.Error, Title: title, Doc: doc}
+	return finding.Check{Code: "skmb/basis-" + name, Severity: finding.Error, Proves: "wiring", Title: title, Doc: doc}
 }
 
 // Basis is one block of a text.

@@ -19,7 +19,7 @@ func (w *Writer) End(ctx context.Context, event Event, ref, reason string) (Done
 	if isPlaceholder(reason) {
 		return Done{}, &InputError{"a reason is needed", `write --reason "…"`}
 	}
-	if why := boundary.Unsafe(reason, false); why != "" {
+	if why := boundary.Unsafe(reason, "line"); why != "" {
 		return Done{}, &InputError{"the reason " + why, "write it as one line of plain text"}
 	}
 	return w.change(ctx, string(event), func(tx *store.Tx, d *draft, done *Done) error {
@@ -58,7 +58,7 @@ func (w *Writer) Open(ctx context.Context, q Question) (Done, error) {
 		return Done{}, &InputError{fmt.Sprintf("%q is no pattern", strings.Join(unknown, " ")), "use the letters A to G"}
 	}
 	for _, text := range append([]string{q.Context, q.NeededBefore}, q.Paths...) {
-		if why := boundary.Unsafe(text, false); why != "" {
+		if why := boundary.Unsafe(text, "line"); why != "" {
 			return Done{}, &InputError{fmt.Sprintf("%q %s", finding.Clean(text), why), "write it as one line of plain text"}
 		}
 	}

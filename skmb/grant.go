@@ -180,7 +180,7 @@ func (w *Writer) ask(ctx context.Context, a act, refs []string, yes Yes) ([]give
 		if _, err := next(r, a.event); err != nil {
 			return nil, err
 		}
-		if why := boundary.Unsafe(r.Card(), true); strings.HasPrefix(why, "holds the character") {
+		if why := boundary.Unsafe(r.Card(), "lines"); why != "" {
 			return nil, &InputError{fmt.Sprintf("the text of %s %s: what is shown would not be what is approved", r.ID, why), "take the character out of " + r.Path}
 		}
 		g := given{digest: r.Digest()}
@@ -197,7 +197,7 @@ func (w *Writer) ask(ctx context.Context, a act, refs []string, yes Yes) ([]give
 			return nil, &InputError{fmt.Sprintf("%q says nothing that a designer could have said", yes.Statement), `quote what was said: --statement "…"`}
 		} else if yes.Statement != strings.Join(strings.Fields(yes.Statement), " ") {
 			return nil, &InputError{"the statement has blanks at its ends or several in a row, which Markdown would not keep", "write single blanks"}
-		} else if why := boundary.Unsafe(yes.Statement, false); why != "" {
+		} else if why := boundary.Unsafe(yes.Statement, "line"); why != "" {
 			return nil, &InputError{"the statement " + why, "write it as one line of plain text"}
 		}
 		if g.Method == "" {

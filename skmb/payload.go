@@ -27,7 +27,7 @@ type DecisionPayload struct {
 
 // SupersededRef names a record that a proposal replaces.
 type SupersededRef struct {
-	ID string `json:"id" jsonschema:"minLength=1,maxLength=120" text:"line" jsonschema_description:"full id of the record"`
+	ID string `json:"id" jsonschema:"minLength=1,maxLength=120" text:"line" ref:"records" jsonschema_description:"full id of the record"`
 }
 
 // PatternName is a letter A to G or its full code.
@@ -50,38 +50,50 @@ func (PatternName) EnumValues() []string {
 type decisionRecord struct {
 	boundary.Envelope
 	DecisionPayload
-	Status         string `json:"status"`
-	DecidedBy      string `json:"decided_by"`
-	ApprovalSource string `json:"approval_source"`
-	Approval       string `json:"approval"`
-	Date           string `json:"date"`
-	Commit         string `json:"commit"`
-	File           string `json:"file"`
-	PermittedBy    string `json:"permitted_by"`
-	ReviewBy       string `json:"review_by"`
-	SupersededBy   string `json:"superseded_by"`
-	RecordedBy     string `json:"recorded_by"`
+	Status         string `json:"status" jsonschema:"maxLength=80" text:"line" jsonschema_description:"where it stands: a submission is always proposed"`
+	DecidedBy      string `json:"decided_by" jsonschema:"maxLength=80" text:"line" jsonschema_description:"who decided"`
+	ApprovalSource string `json:"approval_source" jsonschema:"maxLength=2000" text:"line" jsonschema_description:"how the yes was given"`
+	Approval       string `json:"approval" jsonschema:"maxLength=300" text:"line" jsonschema_description:"method and digest of the yes, and its record"`
+	Date           string `json:"date" jsonschema:"maxLength=10" text:"line" jsonschema_description:"day of the last change of status"`
+	Commit         string `json:"commit" jsonschema:"maxLength=64" text:"line" jsonschema_description:"commit in which it became accepted"`
+	File           string `json:"file" jsonschema:"maxLength=300" text:"line" jsonschema_description:"its file"`
+	PermittedBy    string `json:"permitted_by" jsonschema:"maxLength=80" text:"line" jsonschema_description:"who permitted going on undecided"`
+	ReviewBy       string `json:"review_by" jsonschema:"maxLength=10" text:"line" jsonschema_description:"day until which that holds"`
+	SupersededBy   string `json:"superseded_by" jsonschema:"maxLength=120" text:"line" jsonschema_description:"record that replaces it"`
+	RecordedBy     string `json:"recorded_by" jsonschema:"maxLength=300" text:"line" jsonschema_description:"Git identity that recorded the yes"`
 }
 
-// DecisionPurpose says what the kind is for.
-const DecisionPurpose = "Propose a design decision that nobody has taken yet. It enters the base as proposed, and blocks commits until a designer approves or rejects it; a proposal never decides anything."
+// proposing is the world that a proposal is judged in: the base as it is on disk, and the open
+// question that it answers.
+type proposing struct {
+	draft *draft
+	from  string
+}
 
 // DecisionKind is the submit channel of `skmb submit`.
-var DecisionKind = boundary.Define[DecisionPayload, decisionRecord]("skmb-decision",
-	`{"title":"Approval notifier failure","patterns":["F"],"scope":"approval workflow","decision":"Retry 3 times, then fail closed and write an audit event.","applies_to":["notifier adapter"]}`)
-
-// payloadRules are the rules beyond the shape: references must exist in the base.
-func payloadRules(b *Base, p *boundary.Payload[DecisionPayload]) {
-	for i, s := range p.Value.Supersedes {
-		pointer := fmt.Sprintf("/supersedes/%d/id", i)
-		switch ids := b.resolve(s.ID); {
-		case len(ids) == 0:
-			p.Violate("boundary/ref-unknown", pointer, b.knownHint(), "%q is no record of the base", s.ID)
-		case len(ids) > 1:
-			p.Violate("boundary/ref-ambiguous", pointer, "write the id in full", "%q may mean %s", s.ID, anyOf(ids))
-		}
-	}
-}
+var DecisionKind = boundary.Define[DecisionPayload, decisionRecord](boundary.Spec[DecisionPayload, proposing]{
+	Form: boundary.Form{
+		Name: "skmb-decision", Version: 1, Prefix: "SKMB", Home: boundary.Written,
+		Purpose: "Propose a design decision that nobody has taken yet. It enters the base as proposed, and blocks commits until a designer approves or rejects it; a proposal never decides anything.",
+		Command: "skmb submit",
+		Example: `{"title":"Approval notifier failure","patterns":["F"],"scope":"approval workflow","decision":"Retry 3 times, then fail closed and write an audit event.","applies_to":["notifier adapter"]}`,
+	},
+	Sets: map[string]func(proposing) boundary.Set{
+		"records": func(p proposing) boundary.Set {
+			b := p.draft.base
+			s := boundary.Set{Resolve: b.resolve, Hint: func(string) string { return b.knownHint() }}
+			for _, r := range b.Records {
+				if r.ID != "" {
+					s.Members = append(s.Members, boundary.Member{ID: r.ID})
+				}
+			}
+			return s
+		},
+	},
+	Unit: func(p proposing) boundary.Unit {
+		return boundary.Unit{Name: strings.TrimSpace(p.draft.root + " " + p.from)}
+	},
+})
 
 // knownHint names the last records, if there are any.
 func (b *Base) knownHint() string {

@@ -1,6 +1,7 @@
 package skmb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"assent/boundary"
 	"assent/store"
 )
@@ -18,57 +17,41 @@ import (
 // Submit takes a model's proposal: a proposed record and its row. An equal proposal whose
 // record is still proposed gives the same answer and no second record. from names the
 // OPEN question that it answers, "" for none.
-func (w *Writer) Submit(ctx context.Context, in io.Reader, from string) (boundary.Answer, Done, error) {
-	p, err := DecisionKind.Read(in, "<stdin>")
-	if err != nil {
-		return boundary.Answer{}, Done{}, err
-	}
-	return w.Take(ctx, p, from)
+func (w *Writer) Submit(ctx context.Context, in io.Reader, from string, door boundary.Door) (boundary.Answer, Done, error) {
+	return w.Take(ctx, DecisionKind.Parse(in, "<stdin>"), from, door)
 }
 
 // Take is Submit for a payload that was read already, such as a person's form.
-func (w *Writer) Take(ctx context.Context, payload *boundary.Payload[DecisionPayload], from string) (boundary.Answer, Done, error) {
+func (w *Writer) Take(ctx context.Context, p *boundary.Payload[DecisionPayload], from string, door boundary.Door) (boundary.Answer, Done, error) {
+	door.Env, door.Store, door.Call = w.Env, w.Store, w.Call
+	door.Call.Command = cmp.Or(door.Call.Command, "skmb submit")
 	var done Done
-	rules := func(p *boundary.Payload[DecisionPayload]) {
-		if b, err := Load(w.Tree(), w.Root); err == nil && b != nil {
-			payloadRules(b, p)
-		}
-	}
-	answer, err := boundary.Submit(ctx, DecisionKind, payload, rules, func(ctx context.Context, p *boundary.Payload[DecisionPayload]) (a boundary.Answer, err error) {
-		done, err = w.change(ctx, "submit", func(tx *store.Tx, d *draft, done *Done) error {
-			key := "skmb-decision\x00" + w.Root + "\x00" + from + "\x00" + p.Request
-			prior, seen, err := tx.Once(key, store.Digest(p.Request))
+	answer, err := DecisionKind.Submit(ctx, p, door, boundary.Task[DecisionPayload, proposing]{
+		World: func(context.Context) (proposing, error) {
+			d, err := newDraft(w.Tree(), w.Root)
+			return proposing{d, from}, err
+		},
+		Write: func(tx *store.Tx, p *boundary.Payload[DecisionPayload], in proposing) (boundary.Taken, error) {
+			done = Done{}
+			id, err := w.addProposal(ctx, in.draft, p.Value, from)
 			if err != nil {
-				return err
+				return boundary.Taken{}, err
 			}
-			if seen && json.Unmarshal(prior, &a) == nil && len(a.IDs) == 1 {
-				if r, err := d.record(a.IDs[0]); err == nil && r.Status == Proposed {
-					a.Replayed, done.IDs = true, a.IDs
-					return nil
-				}
+			done.IDs = []string{id}
+			outputs, err := w.publish(ctx, tx, in.draft, &done)
+			return boundary.Taken{IDs: done.IDs, Outputs: outputs}, err
+		},
+		Holds: func(a boundary.Answer, in proposing) bool {
+			if len(a.IDs) != 1 {
+				return false
 			}
-			a = boundary.Answer{}
-			payloadRules(d.base, p) // under the lock, on the base as it is now
-			if err := p.Err(); err != nil {
-				return err
-			}
-			id, err := w.addProposal(ctx, d, p.Value, from)
-			if err != nil {
-				return err
-			}
-			done.IDs, a.IDs = []string{id}, []string{id}
-			done.result = func(ref store.LogRef) error {
-				a.AuditID = fmt.Sprintf("%s:%d", ref.Log, ref.Seq)
-				value, err := json.Marshal(a)
-				if err != nil {
-					return err
-				}
-				return tx.Result(value)
-			}
-			return nil
-		})
-		return a, err
+			r, err := in.draft.record(a.IDs[0])
+			return err == nil && r.Status == Proposed
+		},
 	})
+	if answer.Replayed {
+		done = Done{IDs: answer.IDs}
+	}
 	return answer, done, err
 }
 

@@ -1,12 +1,16 @@
 package skmb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"assent/approval"
 	"assent/boundary"
 	"assent/finding"
 	"assent/store"
@@ -20,7 +24,8 @@ type Writer struct {
 	Tree  func() finding.Tree // the files on disk, as they are at the call
 	Root  string              // base
 	Env   boundary.Env
-	Tool  string
+	Tool  string        // that approvals name
+	Call  boundary.Call // what the log tells of the command
 
 	Policy Options // what the checks of a result are given: the level of a yes, and who may sign
 
@@ -36,8 +41,6 @@ const treeRoot = "tree"
 type Done struct {
 	IDs   []string
 	Files []string // changed, to be added
-
-	result func(store.LogRef) error // keeps the answer, once the audit entry has its place
 }
 
 func (w *Writer) today() string { return w.Env.Now().UTC().Format(time.DateOnly) }
@@ -54,33 +57,50 @@ func (w *Writer) change(ctx context.Context, verb string, edit func(*store.Tx, *
 		if err := edit(tx, d, &done); err != nil || len(d.files) == 0 {
 			return err
 		}
-		if err := w.verify(ctx, d, done.IDs); err != nil {
+		outputs, err := w.publish(ctx, tx, d, &done)
+		if err != nil {
 			return err
 		}
-		outputs := []map[string]any{}
-		for name, data := range d.files {
-			n := store.Name{Root: treeRoot, Path: name}
-			before, err := d.before(name)
-			if err != nil {
-				return err
+		c := w.Call
+		c.Command, c.Verdict, c.Outputs = cmp.Or(c.Command, "skmb "+verb), "accepted", outputs
+		for _, o := range outputs {
+			if o.Path == approval.Path(o.ID) {
+				c.ApprovalID = o.ID
 			}
-			if err := tx.Put(store.Record, n, data, before); err != nil {
-				return err
-			}
-			done.Files = append(done.Files, name)
-			outputs = append(outputs, map[string]any{"path": name, "sha256": store.DigestOf(data)})
 		}
-		slices.Sort(done.Files)
-		slices.SortFunc(outputs, func(a, b map[string]any) int { return strings.Compare(a["path"].(string), b["path"].(string)) })
-		ref, err := tx.Append("log/calls", map[string]any{
-			"at": w.Env.Now().UTC().Format(time.RFC3339), "tool": w.Tool, "command": "skmb " + verb, "ids": done.IDs, "outputs": outputs,
-		})
-		if err == nil && done.result != nil {
-			err = done.result(ref)
-		}
+		_, err = c.Append(tx, w.Env.Now())
 		return err
 	})
 	return done, err
+}
+
+// publish checks the result of a draft and puts it into the transaction.
+func (w *Writer) publish(ctx context.Context, tx *store.Tx, d *draft, done *Done) ([]boundary.Output, error) {
+	if err := w.verify(ctx, d, done.IDs); err != nil {
+		return nil, err
+	}
+	ids := map[string]string{}
+	for _, id := range done.IDs {
+		if r, err := d.record(id); err == nil {
+			ids[r.Path] = id
+		}
+	}
+	var outputs []boundary.Output
+	for _, name := range slices.Sorted(maps.Keys(d.files)) {
+		before, err := d.before(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := tx.Put(store.Record, store.Name{Root: treeRoot, Path: name}, d.files[name], before); err != nil {
+			return nil, err
+		}
+		if id := strings.TrimSuffix(path.Base(name), ".json"); approval.Path(id) == name {
+			ids[name] = id
+		}
+		done.Files = append(done.Files, name)
+		outputs = append(outputs, boundary.Output{Path: name, SHA256: string(store.DigestOf(d.files[name])), ID: ids[name]})
+	}
+	return outputs, nil
 }
 
 // before is the digest of a file as the draft read it.

@@ -16,6 +16,9 @@ var (
 	twin    = store.Name{Root: "tree", Path: "twin"} // holds the same number
 )
 
+// processes write at once, each so often.
+const processes, each = 50, 4
+
 // count adds one to a number that is kept in two files, and a line to a log.
 func count(tx *store.Tx) error {
 	f, err := tx.Read(counter)
@@ -44,7 +47,6 @@ func count(tx *store.Tx) error {
 // Many processes may write at once: no number is lost, none is given twice, and who only
 // reads sees both files of a change or neither.
 func TestContention(t *testing.T) {
-	const processes, each = 30, 5
 	w := empty(t)
 	write(t, w, "tree/counter", "0")
 	write(t, w, "tree/twin", "0")

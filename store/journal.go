@@ -28,6 +28,9 @@ type op struct {
 	data []byte
 }
 
+// removes reports whether the operation takes a file away.
+func (o op) removes() bool { return !o.IsLog && o.After == "" }
+
 type journal struct {
 	Version int  `json:"version"`
 	Ops     []op `json:"ops"`
@@ -88,11 +91,11 @@ func (s *Store) stage(ops []op) error {
 	fail := func(i int, err error) error { return &PersistError{Step{i, "staging"}, err} }
 	private := s.roots[Private]
 	for i := range ops {
-		if ops[i].IsLog {
+		if ops[i].IsLog || ops[i].removes() {
 			continue
 		}
 		ops[i].Staged = fmt.Sprintf("txn/new-%d", i)
-		if err := s.create(private, ops[i].Staged, ops[i].data, 0o600, s.step(i)); err != nil {
+		if err := s.create(private, ops[i].Staged, ops[i].data, 0o600|s.o.Share, s.step(i)); err != nil {
 			return fail(i, err)
 		}
 	}
@@ -104,7 +107,7 @@ func (s *Store) stage(ops []op) error {
 		return fail(-1, err)
 	}
 	const tmp = "txn/" + tmpPrefix + "journal"
-	if err := s.create(private, tmp, data, 0o600, s.step(-1)); err != nil {
+	if err := s.create(private, tmp, data, 0o600|s.o.Share, s.step(-1)); err != nil {
 		return fail(-1, err)
 	}
 	if err := private.Rename(tmp, journalFile); err != nil {
@@ -232,6 +235,9 @@ func (s *Store) settle(o op, step func(string) error) error {
 	if err != nil {
 		return err
 	}
+	if _, err := root.Lstat(path.Dir(o.Name.Path)); o.removes() && notExist(err) {
+		return nil // its directory went with it
+	}
 	if o.IsLog {
 		f, err := root.OpenFile(o.Name.Path, os.O_WRONLY, 0)
 		if err != nil {
@@ -259,6 +265,9 @@ func (s *Store) applyOne(o op, step func(string) error) error {
 	if o.IsLog {
 		return s.appendLine(o, step)
 	}
+	if o.removes() {
+		return s.remove(o, step)
+	}
 	data := o.data
 	if data == nil {
 		f, err := s.roots[Private].ReadFile(o.Staged)
@@ -274,7 +283,7 @@ func (s *Store) applyOne(o op, step func(string) error) error {
 
 func (s *Store) appendLine(o op, step func(string) error) error {
 	root := s.roots[Private]
-	if err := root.MkdirAll(path.Dir(o.Name.Path), 0o700); err != nil {
+	if err := s.makeDir(Private, path.Dir(o.Name.Path)); err != nil {
 		return err
 	}
 	f, err := root.OpenFile(o.Name.Path, os.O_CREATE|os.O_WRONLY, 0o600)
@@ -282,6 +291,9 @@ func (s *Store) appendLine(o op, step func(string) error) error {
 		return err
 	}
 	defer f.Close()
+	if s.o.Share != 0 {
+		_ = f.Chmod(s.fileMode(o.Name)) // of somebody else's file it fails, and is as it should be
+	}
 	if err := f.Truncate(o.Size); err != nil {
 		return err
 	}
@@ -355,7 +367,7 @@ func (s *Store) ours(ops []op, data []byte) bool {
 // about to go from where they were found.
 func (s *Store) rescue(name string, data []byte) error {
 	root := s.roots[Private]
-	if err := root.MkdirAll("rescue", 0o700); err != nil {
+	if err := s.makeDir(Private, "rescue"); err != nil {
 		return err
 	}
 	at := s.o.Now().UTC().Format("20060102T150405Z")

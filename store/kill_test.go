@@ -279,7 +279,8 @@ func torn(t testing.TB, got, was, will snapshot) {
 		}
 	}
 	for name := range was {
-		if _, ok := got[name]; !ok {
+		_, there := got[name]
+		if _, stays := will[name]; !there && stays {
 			t.Errorf("%s is gone", name)
 		}
 	}
@@ -358,14 +359,14 @@ func TestOrder(t *testing.T) {
 		}
 		got = append(got, p)
 	}
-	want := []string{log, record.Path, readme.Path, page.Path, state.Path, "idem", "head.json"}
+	want := []string{log, record.Path, readme.Path, page.Path, view.Path, state.Path, spent.Path, "idem", "head.json"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the operations are %q, want %q", got, want)
 	}
 	// Who completes a change makes durable what he finds done, since the one who did it
 	// may have died between a rename and the sync after it.
 	for k := c.from; k < c.to; k++ {
-		if at := c.steps[k]; at.At != "renamed" && at != (store.Step{Op: 0, At: "written"}) {
+		if at := c.steps[k]; at.At != "renamed" && at.At != "removed" && at != (store.Step{Op: 0, At: "written"}) {
 			continue
 		}
 		w, i := clone(t, old), -1
@@ -453,7 +454,7 @@ func ordered(t *testing.T, old string, c course) {
 			for _, at := range steps[commit:gone] {
 				switch {
 				case at.Op != i:
-				case at.At == "renamed", at.At == "synced":
+				case at.At == "renamed", at.At == "synced", at.At == "removed":
 					last, dirs = at.At, 0
 				case at.At == "dirsynced":
 					dirs++

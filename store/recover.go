@@ -111,7 +111,15 @@ func (s *Store) readJournal() (*journal, error) {
 }
 
 // foreign reports an operation that the store never writes into a journal.
-func foreign(o op) bool { return o.IsLog && (o.Name.Root != Private || o.Size < 0) }
+func foreign(o op) bool {
+	switch {
+	case o.IsLog:
+		return o.Name.Root != Private || o.Size < 0
+	case o.removes():
+		return o.Before == "" || o.Class != View && o.Class != State || o.Name.Root == Private && strings.HasPrefix(o.Name.Path, "txn/")
+	}
+	return false
+}
 
 // recover rolls a left-over transaction forward, under the lock.
 func (s *Store) recover() (bool, error) {
@@ -164,6 +172,59 @@ func (s *Store) ReadLog(ctx context.Context, log string, visit func(line []byte)
 		}
 		return nil
 	})
+}
+
+// Tail returns the last whole lines of a log that fit into a number of bytes, oldest first. An
+// unreadable end gives fewer lines, never wrong ones: VerifyLog says what is the matter.
+func (r *Reader) Tail(log string, bytes int64) (lines [][]byte, err error) {
+	h := r.heads.Logs[log]
+	if h.Segment == 0 {
+		return nil, nil
+	}
+	f, err := r.s.roots[Private].Open(segment(log, h.Segment))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	from := max(h.Size-bytes, 0)
+	data, err := io.ReadAll(io.NewSectionReader(f, from, h.Size-from))
+	if err != nil {
+		return nil, err
+	}
+	for i, line := range strings.SplitAfter(string(data), "\n") {
+		if strings.HasSuffix(line, "\n") && (i > 0 || from == 0) {
+			lines = append(lines, []byte(strings.TrimSuffix(line, "\n")))
+		}
+	}
+	return lines, nil
+}
+
+// Names returns the names of the regular files of a directory below a root, sorted; none if
+// there is no such directory.
+func (r *Reader) Names(root, dir string) (names []string, err error) {
+	at, err := r.s.root(Name{root, dir})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := plain(at, dir+"/x"); err != nil && !notExist(err) {
+		return nil, fmt.Errorf("%s: %w", Name{root, dir}, err)
+	}
+	f, err := at.Open(dir)
+	if notExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, err
 }
 
 // VerifyLog walks a log's chain: an edited, removed or reordered line breaks it, an edited

@@ -78,6 +78,7 @@ type Step struct {
 // Roots are other directories it may write in, which must exist.
 type Options struct {
 	Private  string
+	Share    fs.FileMode // what others than the owner may do with private files: permission bits
 	Roots    map[string]string
 	Now      func() time.Time
 	LockWait time.Duration
@@ -138,7 +139,11 @@ func Open(o Options) (*Store, error) {
 	}
 	txn := filepath.Join(o.Private, "txn")
 	_, found := os.Lstat(txn)
-	if err := os.MkdirAll(txn, 0o700); err != nil {
+	err := os.MkdirAll(txn, 0o700)
+	if err == nil && o.Share != 0 && found != nil { // the mask of the process does not count here
+		err = errors.Join(os.Chmod(o.Private, dirMode(o.Share)), os.Chmod(txn, dirMode(o.Share)))
+	}
+	if err != nil {
 		return nil, err
 	}
 	s := &Store{o: o, roots: map[string]*os.Root{}}
@@ -221,6 +226,9 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("take the lock of the store: %w", err)
+	}
+	if s.o.Share != 0 {
+		_ = s.roots[Private].Chmod("lock", 0o600|s.o.Share) // of somebody else's file it fails, and is as it should be
 	}
 	return func() { l.Close() }, nil
 }

@@ -98,30 +98,58 @@ func (t *Tx) Put(c Class, n Name, data []byte, want Digest) error {
 }
 
 func (t *Tx) put(c Class, n Name, data []byte, before Digest) error {
-	if t.writes(n) {
-		return fmt.Errorf("%s is written twice in one change", n)
+	return t.add(op{Name: n, Class: c, Before: before, After: DigestOf(data), data: data})
+}
+
+func (t *Tx) add(o op) error {
+	if t.writes(o.Name) {
+		return fmt.Errorf("%s is written twice in one change", o.Name)
 	}
-	t.ops = append(t.ops, op{Name: n, Class: c, Before: before, After: DigestOf(data), data: data})
+	t.ops = append(t.ops, o)
 	return nil
+}
+
+// Remove takes a file away. want is its digest before; anything else found is ErrStale. A
+// record or a log is never removed: what was said stays said.
+func (t *Tx) Remove(c Class, n Name, want Digest) error {
+	if c != View && c != State {
+		return fmt.Errorf("%s: only views and state are removed", n)
+	}
+	now, err := t.s.read(n)
+	if err != nil {
+		return err
+	}
+	if now.Digest != want || want == "" {
+		return fmt.Errorf("%s: %w", n, ErrStale)
+	}
+	return t.add(op{Name: n, Class: c, Before: want})
 }
 
 func (t *Tx) writes(n Name) bool {
 	return slices.ContainsFunc(t.ops, func(o op) bool { return o.Name == n })
 }
 
-// Append adds one line to a private log: the members of a JSON object, to which seq and
-// prev, the digest of the line before, are added.
-func (t *Tx) Append(log string, members map[string]any) (LogRef, error) {
+// Append adds one line to a private log: a JSON object, to which seq and prev, the digest of
+// the line before, are added. The line is in its RFC 8785 form.
+func (t *Tx) Append(log string, object any) (LogRef, error) {
 	h := t.heads.Logs[log]
-	line := map[string]any{"seq": h.Seq + 1, "prev": cmpDigest(h.Last)}
-	for k, v := range members {
-		if _, taken := line[k]; taken {
-			return LogRef{}, fmt.Errorf("the log adds %q itself", k)
-		}
-		line[k] = v
-	}
-	data, err := json.Marshal(line)
+	data, err := json.Marshal(object)
+	line := map[string]jsontext.Value{}
 	if err == nil {
+		err = json.Unmarshal(data, &line)
+	}
+	if err != nil {
+		return LogRef{}, fmt.Errorf("a line of %s: %w", log, err)
+	}
+	for name, value := range map[string]any{"seq": h.Seq + 1, "prev": cmpDigest(h.Last)} {
+		if _, taken := line[name]; taken {
+			return LogRef{}, fmt.Errorf("the log adds %q itself", name)
+		}
+		if line[name], err = json.Marshal(value); err != nil {
+			return LogRef{}, err
+		}
+	}
+	if data, err = json.Marshal(line); err == nil {
 		err = (*jsontext.Value)(&data).Canonicalize()
 	}
 	if err != nil {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -363,4 +365,123 @@ func changeFresh(tx *store.Tx) error {
 	return errors.Join(
 		tx.Put(store.View, readme, []byte(newBytes[readme]), want(readme)),
 		tx.Put(store.State, state, []byte(newBytes[state]), ""))
+}
+
+// A file is taken away only as what it was, and only if it is not what somebody said.
+func TestRemove(t *testing.T) {
+	w := begin(t)
+	s := open(t, w)
+	before := look(t, w)
+	for _, c := range []struct {
+		name  string
+		class store.Class
+		file  store.Name
+		want  store.Digest
+		stale bool
+	}{
+		{"a record", store.Record, readme, want(readme), false},
+		{"a log", store.Log, store.Name{Root: store.Private, Path: log + "-0001.jsonl"}, "", false},
+		{"other content", store.View, readme, store.DigestOf([]byte("x")), true},
+		{"nothing", store.View, page, "", true},
+		{"nothing that had content", store.View, page, want(readme), true},
+	} {
+		if _, err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Remove(c.class, c.file, c.want) }); err == nil || errors.Is(err, store.ErrStale) != c.stale {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	if _, err := s.Update(t.Context(), func(tx *store.Tx) error {
+		return errors.Join(tx.Remove(store.View, readme, want(readme)), tx.Put(store.View, readme, []byte("x"), want(readme)))
+	}); err == nil {
+		t.Error("taken away and written in one change")
+	}
+	if d := diff(look(t, w), before); d != "" {
+		t.Errorf("something changed:%s", d)
+	}
+	update(t, w, func(tx *store.Tx) error { return tx.Remove(store.View, readme, want(readme)) })
+	if exists(w, "tree/README.md") {
+		t.Error("it is there still")
+	}
+	clean(t, w)
+}
+
+// A file that was moved away to be removed, and is somebody's edit, is not lost.
+func TestEditWithinRemoval(t *testing.T) {
+	w := begin(t)
+	stop := errors.New("stopped")
+	if _, err := open(t, w, fault(func(at store.Step) error {
+		if at.At == "moved away" {
+			return stop
+		}
+		return nil
+	})).Update(t.Context(), change); !errors.Is(err, store.ErrRecovery) {
+		t.Fatal(err)
+	}
+	var tmp string
+	for name := range look(t, w) {
+		if strings.HasPrefix(name, "tree/old/.assent-tmp-") {
+			tmp = name
+		}
+	}
+	if tmp == "" {
+		t.Fatal("there is nothing that was moved away")
+	}
+	write(t, w, tmp, "an edit of the last moment")
+	if _, err := open(t, w).Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := rescued(t, w); len(got) != 1 || got[0] != "an edit of the last moment" {
+		t.Errorf("rescued: %q", got)
+	}
+}
+
+// The end of a log is read in whole lines, within what it may cost.
+func TestTail(t *testing.T) {
+	w := empty(t)
+	for i := range 20 {
+		update(t, w, func(tx *store.Tx) error { _, err := tx.Append(log, map[string]any{"n": i}); return err })
+	}
+	line := len(strings.SplitAfter(read(t, w, "private/"+log+"-0001.jsonl"), "\n")[15])
+	for bytes, want := range map[int64]int{0: 0, 1: 0, int64(line) - 1: 0, int64(line): 0, int64(line) + 1: 1, int64(3*line) + 1: 3, 1 << 20: 20} {
+		err := open(t, w).View(t.Context(), func(r *store.Reader) error {
+			lines, err := r.Tail(log, bytes)
+			if err != nil || len(lines) != want {
+				t.Errorf("in %d bytes are %d lines, want %d: %v", bytes, len(lines), want, err)
+			}
+			for i, l := range lines {
+				if n := fmt.Sprintf(`"n":%d,`, 20-len(lines)+i); !strings.Contains(string(l), n) || !strings.HasSuffix(string(l), "}") {
+					t.Errorf("line %d of %d is %s", i, len(lines), l)
+				}
+			}
+			if none, err := r.Tail("log/none", 100); err != nil || none != nil {
+				t.Errorf("of no log: %q, %v", none, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The names of a directory are its regular files', and a link leads nowhere.
+func TestNames(t *testing.T) {
+	w := begin(t)
+	if err := os.MkdirAll(filepath.Join(w, "private/dir/sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, w, "private/dir/b", "")
+	write(t, w, "private/dir/a", "")
+	_ = os.Symlink("dir", filepath.Join(w, "private/link"))
+	_ = open(t, w).View(t.Context(), func(r *store.Reader) error {
+		if names, err := r.Names(store.Private, "dir"); err != nil || !slices.Equal(names, []string{"a", "b"}) {
+			t.Errorf("got %q, %v", names, err)
+		}
+		if names, err := r.Names(store.Private, "nowhere/at/all"); err != nil || names != nil {
+			t.Errorf("of no directory: %q, %v", names, err)
+		}
+		if names, err := r.Names(store.Private, "link"); !errors.Is(err, store.ErrNotRegular) {
+			t.Errorf("through a link: %q, %v", names, err)
+		}
+		return nil
+	})
 }

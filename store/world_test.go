@@ -23,14 +23,16 @@ import (
 
 // The change that most tests make. It adds a line to a log, makes a record, a new file
 // in a new directory, replaces a file that has a mode of its own, replaces a state file,
-// and keeps its answer under a key.
+// takes a view and a state file away, and keeps its answer under a key.
 var (
 	readme = store.Name{Root: "tree", Path: "README.md"}
 	page   = store.Name{Root: "tree", Path: "docs/new/page.md"}
 	record = store.Name{Root: "tree", Path: ".assent/decision/D-1.json"}
 	state  = store.Name{Root: store.Private, Path: "state/effect.json"}
+	spent  = store.Name{Root: store.Private, Path: "state/spent.json"} // taken away
+	view   = store.Name{Root: "tree", Path: "old/view.md"}             // taken away
 
-	oldBytes = map[store.Name]string{readme: "# Old\n", state: "{\"n\":0}\n"}
+	oldBytes = map[store.Name]string{readme: "# Old\n", state: "{\"n\":0}\n", spent: "{}\n", view: "an old view\n"}
 	newBytes = map[store.Name]string{readme: "# Old\n\nand new\n", page: "a page\n", record: "{\"id\":\"D-1\"}\n", state: "{\"n\":1}\n"}
 )
 
@@ -61,6 +63,12 @@ func change(tx *store.Tx) error {
 			return err
 		}
 	}
+	if err := tx.Remove(store.State, spent, want(spent)); err != nil {
+		return err
+	}
+	if err := tx.Remove(store.View, view, want(view)); err != nil {
+		return err
+	}
 	_, err := tx.Append(log, map[string]any{"what": "decided"})
 	return err
 }
@@ -75,6 +83,10 @@ func empty(t testing.TB) string {
 	}
 	write(t, w, "beside/canary", "sings")
 	write(t, w, "tree/README.md", oldBytes[readme])
+	if err := os.Mkdir(filepath.Join(w, "tree/old"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, w, "tree/old/view.md", oldBytes[view])
 	if err := os.Chmod(filepath.Join(w, "tree/README.md"), 0o640); err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +98,9 @@ func begin(t testing.TB) string {
 	w := empty(t)
 	update(t, w, func(tx *store.Tx) error {
 		if _, err := tx.Append(log, map[string]any{"what": "begun"}); err != nil {
+			return err
+		}
+		if err := tx.Put(store.State, spent, []byte(oldBytes[spent]), ""); err != nil {
 			return err
 		}
 		return tx.Put(store.State, state, []byte(oldBytes[state]), "")
@@ -318,6 +333,9 @@ func TestMain(m *testing.M) {
 
 // child runs in a process of its own.
 func child(role, w string) error {
+	if role == "full" {
+		return full(w)
+	}
 	die, n := -1, 0
 	if v := os.Getenv(childDies); v != "" {
 		var err error
@@ -337,12 +355,14 @@ func child(role, w string) error {
 	}
 	ctx := context.Background()
 	switch role {
+	case "effect":
+		err = act(ctx, s, w)
 	case "change":
 		_, err = s.Update(ctx, change)
 	case "recover":
 		_, err = s.Recover(ctx)
 	case "count":
-		for range 5 {
+		for range each {
 			if _, err = s.Update(ctx, count); err != nil {
 				break
 			}

@@ -10,8 +10,10 @@ import (
 	"strings"
 )
 
-// tmpPrefix begins the name of every file that is about to be renamed into place.
-const tmpPrefix = ".assent-tmp-"
+// TemporaryPrefix begins the name of every file that is about to be renamed into place.
+const TemporaryPrefix = ".assent-tmp-"
+
+const tmpPrefix = TemporaryPrefix
 
 // errThird is a target that holds neither the bytes before nor those after.
 var errThird = errors.New("the file holds neither its old nor its new content")
@@ -32,10 +34,10 @@ func (s *Store) replace(o op, data []byte, step func(at string) error) error {
 	if old.Digest != o.Before {
 		return errThird
 	}
-	if err := root.MkdirAll(dir, s.dirMode(n)); err != nil {
+	if err := s.makeDir(n.Root, dir); err != nil {
 		return err
 	}
-	mode := fileMode(n)
+	mode := s.fileMode(n)
 	if old.Digest != "" {
 		mode = old.Mode.Perm()
 	}
@@ -57,6 +59,46 @@ func (s *Store) replace(o op, data []byte, step func(at string) error) error {
 		return fmt.Errorf("%s does not read back as it was written (%v)", n, err)
 	}
 	return nil
+}
+
+// remove takes a file away. Where others write it goes to a temporary name first, so that an
+// edit made in the last moment is seen and goes back.
+func (s *Store) remove(o op, step func(at string) error) error {
+	n := o.Name
+	root, err := s.root(n)
+	if err != nil {
+		return err
+	}
+	now, err := s.read(n)
+	if err != nil {
+		return err
+	}
+	if now.Digest != o.Before {
+		return errThird
+	}
+	at := n.Path
+	if n.Root != Private {
+		at = path.Join(path.Dir(n.Path), tmpPrefix+strings.ToLower(rand.Text()[:12]))
+		if err := root.Rename(n.Path, at); err != nil {
+			return err
+		}
+		if err := step("moved away"); err != nil {
+			return err
+		}
+		if out, err := s.read(Name{n.Root, at}); err != nil || out.Digest != o.Before {
+			if back := place(root, at, n.Path); errors.Is(back, errors.ErrUnsupported) {
+				_ = root.Rename(at, n.Path)
+			} // else somebody has made another file there, and recovery brings this one to rescue
+			return errThird
+		}
+	}
+	if err := root.Remove(at); err != nil {
+		return err
+	}
+	if err := step("removed"); err != nil {
+		return err
+	}
+	return syncDirs(root, path.Dir(n.Path), path.Dir(n.Path), step)
 }
 
 func (s *Store) create(root *os.Root, name string, data []byte, mode fs.FileMode, step func(string) error) error {
@@ -148,16 +190,35 @@ func (s *Store) swap(root *os.Root, n Name, tmp string, data []byte, before Dige
 	return err
 }
 
-func (s *Store) dirMode(n Name) fs.FileMode {
-	if n.Root == Private {
-		return 0o700
+// makeDir makes a directory below a root, and those above it.
+func (s *Store) makeDir(of, dir string) error {
+	root := s.roots[of]
+	switch {
+	case of != Private:
+		return root.MkdirAll(dir, 0o755)
+	case s.o.Share == 0:
+		return root.MkdirAll(dir, 0o700)
+	case dir == ".":
+		return nil
 	}
-	return 0o755
+	if _, err := root.Lstat(dir); err == nil {
+		return nil
+	}
+	if err := s.makeDir(of, path.Dir(dir)); err != nil {
+		return err
+	}
+	if err := root.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return root.Chmod(dir, dirMode(s.o.Share)) // the mask of the process does not count here
 }
 
-func fileMode(n Name) fs.FileMode {
+// dirMode is the mode of a private directory whose files others share.
+func dirMode(share fs.FileMode) fs.FileMode { return fs.ModeSetgid | 0o700 | share | share&0o044>>2 }
+
+func (s *Store) fileMode(n Name) fs.FileMode {
 	if n.Root == Private {
-		return 0o600
+		return 0o600 | s.o.Share
 	}
 	return 0o644
 }

@@ -20,8 +20,9 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"assent/boundary"
 	"assent/config"
-	"assent/skmb"
+	"assent/hooks"
 )
 
 const dir = "docs/schema"
@@ -29,7 +30,7 @@ const dir = "docs/schema"
 func main() {
 	replace := flag.Bool("replace", false, "let a schema under its old version accept something else: only before it is released")
 	flag.Parse()
-	files, err := generate()
+	files, err := generate(hooks.Kinds)
 	if err == nil && !*replace {
 		err = pinned(files["fingerprints.json"])
 	}
@@ -62,28 +63,72 @@ func pinned(now []byte) error {
 	return nil
 }
 
-// generate makes every file of docs/schema.
-func generate() (map[string][]byte, error) {
-	submit, err := schema("skmb-decision:1:submit", reflect.TypeFor[skmb.DecisionPayload]())
-	if err != nil {
-		return nil, err
-	}
-	tool, err := toolProfile("skmb-decision", skmb.DecisionPurpose, submit)
-	if err != nil {
-		return nil, err
+// generate makes every file of docs/schema that is not written by hand.
+func generate(kinds []*boundary.Form) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, k := range kinds {
+		payload, record := k.Types()
+		name := fmt.Sprintf("%s.v%d.", k.Name, k.Version)
+		id := fmt.Sprintf("%s:%d:", k.Name, k.Version)
+		var err error
+		if k.Home != boundary.Written { // its records are JSON
+			if files[name+"record.json"], err = schema(id+"record", record); err != nil {
+				return nil, err
+			}
+		}
+		if !k.Submitted() {
+			continue
+		}
+		if files[name+"submit.json"], err = submitSchema(k, id+"submit", payload); err != nil {
+			return nil, err
+		}
+		if files[name+"tool.json"], err = toolProfile(k, payload); err != nil {
+			return nil, err
+		}
+		files[name+"prompt.md"] = []byte(k.Prompt())
+		var probes bytes.Buffer
+		for _, p := range k.Probes() {
+			line, err := json.Marshal(p)
+			if err != nil {
+				return nil, err
+			}
+			probes.Write(append(line, '\n'))
+		}
+		files[name+"probe.jsonl"] = probes.Bytes()
 	}
 	yaml, err := schema("assent.yaml:1", reflect.TypeFor[config.Config]())
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{
-		"skmb-decision.v1.submit.json": submit,
-		"skmb-decision.v1.tool.json":   tool,
-		"skmb-decision.v1.prompt.md":   []byte(skmb.DecisionKind.Prompt(skmb.DecisionPurpose, "skmb submit")),
-		"assent.yaml.v1.json":          yaml,
-	}
+	files["assent.yaml.v1.json"] = yaml
 	files["fingerprints.json"], err = fingerprints(files)
 	return files, err
+}
+
+// submitSchema is the schema of what a kind takes: an object, or a list of them where it takes
+// a batch.
+func submitSchema(k *boundary.Form, id string, payload reflect.Type) ([]byte, error) {
+	item, err := schema(id, payload)
+	if err != nil || k.Items == "" {
+		return item, err
+	}
+	list, err := listOf(item)
+	if err != nil {
+		return nil, err
+	}
+	list["$schema"], list["$id"] = "https://json-schema.org/draft/2020-12/schema", "urn:assent:schema:"+id
+	return indented(list)
+}
+
+// listOf is the schema of a batch of items that have a schema.
+func listOf(item []byte) (map[string]any, error) {
+	var s map[string]any
+	if err := json.Unmarshal(item, &s); err != nil {
+		return nil, err
+	}
+	delete(s, "$schema")
+	delete(s, "$id")
+	return map[string]any{"type": "array", "maxItems": boundary.MaxItems, "items": s}, nil
 }
 
 // schema reads a Go type in the way of invopop/jsonschema: another reader than the one that
@@ -130,15 +175,27 @@ func indented(v any) ([]byte, error) {
 }
 
 // toolProfile is the form in which hosts take a tool: a name, what it is for, and one object.
-func toolProfile(kind, purpose string, submit []byte) ([]byte, error) {
-	var schema map[string]any
-	if err := json.Unmarshal(submit, &schema); err != nil {
+func toolProfile(k *boundary.Form, payload reflect.Type) ([]byte, error) {
+	item, err := schema("", payload)
+	if err != nil {
 		return nil, err
 	}
-	delete(schema, "$schema")
-	delete(schema, "$id")
-	name := "assent_submit_" + strings.NewReplacer("-", "_", ".", "_").Replace(kind)
-	return indented(map[string]any{"name": name, "description": purpose, "input_schema": schema})
+	var input map[string]any
+	if err := json.Unmarshal(item, &input); err != nil {
+		return nil, err
+	}
+	delete(input, "$schema")
+	delete(input, "$id")
+	if k.Items != "" {
+		list, err := listOf(item)
+		if err != nil {
+			return nil, err
+		}
+		list["description"] = "the items"
+		input = map[string]any{"type": "object", "additionalProperties": false, "required": []string{k.Items}, "properties": map[string]any{k.Items: list}}
+	}
+	name := "assent_submit_" + strings.NewReplacer("-", "_", ".", "_").Replace(k.Name)
+	return indented(map[string]any{"name": name, "description": k.Purpose, "input_schema": input})
 }
 
 // fingerprints names what each schema accepts: the SHA-256 of it without titles and

@@ -5,5 +5,5 @@ import "embed"
 
 // Files are the files of this directory; cmd/schemagen writes them.
 //
-//go:embed *.json *.md
+//go:embed *.json *.jsonl *.md
 var Files embed.FS

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"iter"
@@ -260,10 +261,10 @@ func (c *Receipts) Add(all ...Receipt) {
 	}
 	c.added = append(c.added, lines...)
 	file := receiptsFile(c.repo)
-	if len(lines) == 0 || os.MkdirAll(filepath.Dir(file), 0o700) != nil {
+	if len(lines) == 0 {
 		return
 	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := c.repo.OpenPrivate(file, os.O_APPEND)
 	if err != nil {
 		return
 	}
@@ -271,7 +272,7 @@ func (c *Receipts) Add(all ...Receipt) {
 	info, err := f.Stat()
 	f.Close() // before it is replaced: an open file cannot be everywhere
 	if err == nil && info.Size() > maxReceipts {
-		halve(file)
+		halve(c.repo, file)
 	}
 }
 
@@ -281,26 +282,28 @@ func (c *Receipts) LooksAt(watch []string) {
 		return
 	}
 	c.Watch = watch
-	file := watchFile(c.repo)
-	if os.MkdirAll(filepath.Dir(file), 0o700) == nil {
-		replaceFile(file, []byte(strings.Join(watch, "\n")+"\n"))
-	}
+	replaceFile(c.repo, watchFile(c.repo), []byte(strings.Join(watch, "\n")+"\n"))
 }
 
-func replaceFile(name string, data []byte) {
+func replaceFile(r *repo.Repo, name string, data []byte) {
 	tmp := fmt.Sprintf("%s.%d", name, os.Getpid())
-	if os.WriteFile(tmp, data, 0o600) != nil || os.Rename(tmp, name) != nil {
+	f, err := r.OpenPrivate(tmp, os.O_TRUNC)
+	if err != nil {
+		return
+	}
+	_, err = f.Write(data)
+	if errors.Join(err, f.Close()) != nil || os.Rename(tmp, name) != nil {
 		_ = os.Remove(tmp)
 	}
 }
 
 // halve keeps the newest half. Two processes doing so at once lose receipts at worst.
-func halve(file string) {
+func halve(r *repo.Repo, file string) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return
 	}
 	if i := bytes.IndexByte(data[len(data)/2:], '\n'); i >= 0 {
-		replaceFile(file, data[len(data)/2+i+1:])
+		replaceFile(r, file, data[len(data)/2+i+1:])
 	}
 }

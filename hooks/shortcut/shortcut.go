@@ -197,9 +197,7 @@ func (l *Look) Archived(dirs []string) {
 		}
 		note += held(filepath.Join(l.Repo.Root, filepath.FromSlash(dir))) + " " + dir + "\n"
 	}
-	if file := archivedFile(l.Repo); os.MkdirAll(filepath.Dir(file), 0o700) == nil {
-		replaceFile(file, []byte(note))
-	}
+	replaceFile(l.Repo, archivedFile(l.Repo), []byte(note))
 }
 
 // held is the number of names in a directory that are not hidden, and the last of them.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"assent/boundary"
 	"assent/finding"
 	"assent/hooks/shortcut"
 	"assent/repo"
@@ -169,6 +170,10 @@ type call struct {
 	*cli.Context
 	*Process
 	ctx context.Context
+
+	begun     time.Time
+	logged    *boundary.Logged // whether the log has an entry of it
+	recovered bool             // something that was interrupted was completed
 }
 
 // action makes a cli action of ours. A command that is given more arguments than it
@@ -180,7 +185,10 @@ func action(max int, run func(*call) error) cli.ActionFunc {
 		}
 		p := c.App.Metadata["process"].(*Process)
 		p.started = true
-		return run(&call{Context: c, Process: p, ctx: c.Context})
+		this := &call{Context: c, Process: p, ctx: c.Context, begun: p.Now()}
+		err := run(this)
+		this.logAfter(err)
+		return err
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/urfave/cli/v2"
 
+	"assent/boundary"
 	"assent/finding"
 	"assent/hooks"
 	"assent/store"
 )
 
-// callsLog is the log that every writing command adds a line to.
-const callsLog = "log/calls"
+const callsLog = boundary.CallsLog
 
 func auditCommand() *cli.Command {
 	return group(&cli.Command{
@@ -41,11 +41,26 @@ func auditCommand() *cli.Command {
 
 // auditEntry is what show reads of a line.
 type auditEntry struct {
-	Seq     uint64   `json:"seq"`
-	At      string   `json:"at"`
-	Command string   `json:"command"`
-	IDs     []string `json:"ids"`
-	line    jsontext.Value
+	Seq     uint64 `json:"seq"`
+	At      string `json:"at"`
+	ID      string `json:"id"`
+	Command string `json:"command"`
+	Verdict string `json:"verdict"`
+	Outputs []struct {
+		ID string `json:"id"`
+	} `json:"outputs"`
+	line jsontext.Value
+}
+
+// ids are those of the records that came of it.
+func (e auditEntry) ids() []string {
+	var out []string
+	for _, o := range e.Outputs {
+		if o.ID != "" {
+			out = append(out, o.ID)
+		}
+	}
+	return out
 }
 
 // inAudit opens the store of a clone that has written something; ok is false for any other.
@@ -71,7 +86,7 @@ func showAudit(c *call) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := auditNumber(c.Args().First())
+	wanted, err := auditID(c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -86,7 +101,7 @@ func showAudit(c *call) error {
 				return fmt.Errorf("a line of %s cannot be read: %w; see assent audit verify", callsLog, err)
 			}
 			switch {
-			case wanted != 0 && e.Seq != wanted:
+			case wanted != "" && e.ID != wanted && strconv.FormatUint(e.Seq, 10) != wanted:
 				return nil
 			case len(found) == c.Int("last"):
 				found = found[1:]
@@ -98,10 +113,10 @@ func showAudit(c *call) error {
 	if err != nil {
 		return err
 	}
-	if wanted != 0 && len(found) == 0 {
-		return invalid("assent audit show", "there is no entry %s:%d", callsLog, wanted)
+	if wanted != "" && len(found) == 0 {
+		return invalid("assent audit show", "there is no entry %s", c.Args().First())
 	}
-	if asJSON || wanted != 0 {
+	if asJSON || wanted != "" {
 		doc := auditDocument{1, callsLog, []jsontext.Value{}}
 		for _, e := range found {
 			doc.Entries = append(doc.Entries, e.line)
@@ -109,7 +124,7 @@ func showAudit(c *call) error {
 		return c.printJSON(doc)
 	}
 	for _, e := range found {
-		c.out("%s:%-5d %s  %-18s %s", callsLog, e.Seq, e.At, e.Command, strings.Join(e.IDs, " "))
+		c.out("%s", strings.TrimRight(fmt.Sprintf("%s:%-5d %s  %-9s %-18s %s", callsLog, e.Seq, e.At, e.Verdict, e.Command, strings.Join(e.ids(), " ")), " "))
 	}
 	if len(found) == 0 {
 		c.say("nothing was written in this clone yet")
@@ -123,14 +138,14 @@ type auditDocument struct {
 	Entries       []jsontext.Value `json:"entries"`
 }
 
-// auditNumber reads an audit id, log/calls:9 or 9; 0 is none.
-func auditNumber(s string) (uint64, error) {
-	if s == "" {
-		return 0, nil
+// auditID reads an audit id: log/calls:9, 9, or the id of an entry; "" is none.
+func auditID(s string) (string, error) {
+	n := strings.TrimPrefix(s, callsLog+":")
+	if s == "" || strings.HasPrefix(s, "CL-") {
+		return s, nil
 	}
-	n, err := strconv.ParseUint(strings.TrimPrefix(s, callsLog+":"), 10, 62)
-	if err != nil || n == 0 {
-		return 0, invalid("write assent audit show "+callsLog+":9", "%q is no audit id", s)
+	if v, err := strconv.ParseUint(n, 10, 62); err != nil || v == 0 {
+		return "", invalid("write assent audit show "+callsLog+":9", "%q is no audit id", s)
 	}
 	return n, nil
 }

@@ -85,6 +85,7 @@ var effects = []effect{
 	{"audit verify", readOnly, anyone},
 	{"schema", readOnly, anyone},
 	{"submit", reversibleWrite, anyone},
+	{"probe", readOnly, anyone},
 	{"demo", readOnly, anyone},
 	{"completion", readOnly, anyone},
 	{"hook", readOnly, anyone},

@@ -40,6 +40,7 @@ func modeFlags() []cli.Flag {
 		&cli.StringFlag{Name: "fail-on", Usage: "exit 1 from this severity on: `LEVEL` is error (default) or warning"},
 		&cli.BoolFlag{Name: "fetch", Usage: "let Git fetch what a partial clone lacks"},
 		&cli.StringFlag{Name: "output", Usage: "write the result to `FILE`"},
+		&cli.BoolFlag{Name: "proofs", Usage: "sum up what the checks that ran show: form, references, quotes, provenance, policy"},
 		&cli.BoolFlag{Name: "verbose", Usage: "show findings of severity info, and baselined ones, too"},
 		&cli.StringFlag{Name: "color", Usage: "colour severities: `WHEN` is auto, always or never", Value: "auto"},
 		&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the output: text, json, sarif or github"}, dirFlag,
@@ -92,7 +93,7 @@ func (c *call) lint(area string) error {
 		report = finding.Report{Result: finding.Result{Unchecked: []finding.Unchecked{finding.UncheckedBy(err)}}}
 	}
 	report.Tool, report.Verbose, report.Color, report.Summary = "assent "+Version(), c.Bool("verbose"), c.color(), true
-	report.FailOn = failOn
+	report.FailOn, report.Proofs = failOn, c.Bool("proofs")
 	if err := write(report); err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func propose(c *call) error {
 		if err != nil {
 			return c.proposed(w, r, boundary.Answer{}, skmb.Done{}, err)
 		}
-		answer, done, err := w.Take(c.ctx, p, c.String("from"))
+		answer, done, err := w.Take(c.ctx, p, c.String("from"), boundary.Door{})
 		return c.proposed(w, r, answer, done, err)
 	})
 }
@@ -91,7 +91,8 @@ func readForm(data []byte, source string) (*boundary.Payload[skmb.DecisionPayloa
 	if err != nil {
 		return nil, invalid("correct it: skmb new --form "+source, "%s: %v", source, err)
 	}
-	return skmb.DecisionKind.ReadNode(n, vs, source)
+	p := skmb.DecisionKind.ParseNode(n, vs, source)
+	return p, p.Err()
 }
 
 // edited opens the form in the editor. What was typed is never lost: a form that is refused
@@ -178,7 +179,8 @@ func (c *call) questions() (*boundary.Payload[skmb.DecisionPayload], error) {
 		return nil, err
 	}
 	n, vs := boundary.ReadJSON(bytes.NewReader(data), boundary.DefaultLimits)
-	return skmb.DecisionKind.ReadNode(n, vs, "answers")
+	p := skmb.DecisionKind.ParseNode(n, vs, "answers")
+	return p, p.Err()
 }
 
 // proposed prints what became of a proposal.
@@ -191,7 +193,7 @@ func (c *call) proposed(w *skmb.Writer, r *repo.Repo, answer boundary.Answer, do
 	if errors.As(err, &refusal) {
 		fmt.Fprintln(c.Stderr, finding.CleanLines(refusal.Error()))
 		if asJSON {
-			if err := c.printJSON(refusal.Document(skmb.DecisionKind.Name, skmb.DecisionKind.Example)); err != nil {
+			if err := c.printJSON(refusal.Document()); err != nil {
 				return err
 			}
 		}

@@ -12,7 +12,7 @@ func Assent(p *Process) *cli.App {
 			"assent skmb --help              the commands for decisions\n" +
 			"assent demo                     see it work on a throw-away repository",
 		Commands: []*cli.Command{
-			initCommand("assent"), lintCommand(), explainCommand(), skmbCommand(), pick("approve"), pick("reject"), inboxCommand(), reportCommand(), installCommand(), uninstallCommand(), doctorCommand(), recoverCommand(), auditCommand(), schemaCommand(), submitCommand(), demoCommand(), completionCommand(), hookCommand(),
+			initCommand("assent"), lintCommand(), explainCommand(), skmbCommand(), pick("approve"), pick("reject"), inboxCommand(), reportCommand(), installCommand(), uninstallCommand(), doctorCommand(), recoverCommand(), auditCommand(), schemaCommand(), submitCommand(), probeCommand(), demoCommand(), completionCommand(), hookCommand(),
 		},
 	})
 }

@@ -53,6 +53,7 @@ func (c *call) recover(s *store.Store, commits []string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	c.recovered = rec.Pending || len(commits) > 0
 	if asJSON {
 		return c.printJSON(recovered{1, rec.Pending, rec.Files, append([]string{}, commits...)})
 	}

@@ -90,7 +90,7 @@ func writingCommands() []*cli.Command {
 		{
 			Name: "submit", Usage: "take a proposal as JSON from standard input",
 			UsageText: "skmb submit < payload.json\nskmb submit --from OPEN-001 < payload.json\n\nA minimal payload:\n" + skmb.DecisionKind.Example,
-			Flags:     append([]cli.Flag{&cli.StringFlag{Name: "from", Usage: "the open question that it answers: `OPEN-NNN`"}}, common...),
+			Flags:     slices.Concat([]cli.Flag{&cli.StringFlag{Name: "from", Usage: "the open question that it answers: `OPEN-NNN`"}}, common, submitFlags()),
 			Action:    action(0, submit),
 		},
 		{
@@ -253,7 +253,7 @@ func (c *call) writer(run func(w *skmb.Writer, r *repo.Repo) error) error {
 		}
 		defer s.Close()
 		return run(&skmb.Writer{
-			Store: s, Root: root, Tool: "assent " + Version(),
+			Store: s, Root: root, Tool: "assent " + Version(), Call: c.entry(r),
 			Policy:    c.policy(r, conf),
 			Tree:      func() finding.Tree { return repo.Disk(r.Root) },
 			Elsewhere: func(ctx context.Context) ([]string, error) { return r.NamesOnBranches(ctx, skmb.DecisionsDir(root)) },
@@ -335,7 +335,11 @@ func submit(c *call) error {
 		return err
 	}
 	return c.writer(func(w *skmb.Writer, r *repo.Repo) error {
-		answer, done, err := w.Submit(c.ctx, c.Stdin, c.String("from"))
+		door, err := c.door(skmb.DecisionKind.Form)
+		if err != nil {
+			return err
+		}
+		answer, done, err := w.Submit(c.ctx, c.Stdin, c.String("from"), door)
 		return c.proposed(w, r, answer, done, err)
 	})
 }

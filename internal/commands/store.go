@@ -21,7 +21,7 @@ func (c *call) store(r *repo.Repo) (*store.Store, error) {
 		roots[treeRoot] = r.Root
 	}
 	return store.Open(store.Options{
-		Private: hooks.Private(r), Roots: roots, Now: c.Now, LockWait: lockWait, Fault: fault,
+		Private: hooks.Private(r), Share: r.Share(), Roots: roots, Now: c.Now, LockWait: lockWait, Fault: fault,
 	})
 }
 

@@ -1,0 +1,504 @@
+package boundary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"assent/finding"
+	"assent/store"
+)
+
+// ChannelOptions say what the channel lock looks at.
+type ChannelOptions struct {
+	Kinds []*Form // of tracked records; Audit is one of them
+	All   bool    // every record is judged, not only those that changed
+	// History lists what each of several commits changes against its parents, below directories
+	// and at names that match patterns without a slash; nil: what is judged is compared with
+	// its parents alone.
+	History func(ctx context.Context, dirs, names []string) ([]Change, error)
+	// Came lists what changes in what is judged, where its tree does not hold every file; nil:
+	// the tree does.
+	Came func(context.Context) ([]Change, error)
+	// Amends reports whether a path came in with the very last commit, and that commit has gone
+	// nowhere: then taking it out again may be an amend.
+	Amends func(ctx context.Context, path string) bool
+}
+
+// Change is a file in which a commit differs from a parent.
+type Change struct {
+	Commit, Path string
+	Added        bool
+	Removed      bool
+	Read         func() ([]byte, error) // the content in the commit
+}
+
+type channelRule struct {
+	code, title, doc string
+	proves           string
+	run              func(*channel) error
+}
+
+// channelRules are the checks of the channel lock, in the order of the manual (seed 004,
+// "Accepted Output Channel Lock"): the decidable part of what a submission was held to, over
+// every tree. They prove that the procedure was followed; who may write everything can follow
+// it too.
+var channelRules = []channelRule{
+	{"boundary/record-unparsable", "a record cannot be read", "A record is one JSON object in its stored form. Records are written by the program alone: take the change back.", "shape", (*channel).records},
+	{"boundary/record-shape", "a record breaks the rules of its kind", "It has a member that its kind does not have, lacks one, or holds what the kind does not take. Records are written by the program alone: take the change back.", "shape", nil},
+	{"boundary/record-bytes", "a record is not in its stored form", "Records have one byte form: members in canonical order, two blanks of indent, a newline at the end. An editor or a formatter changed it: take the change back, and keep formatters out of .assent.", "shape", nil},
+	{"boundary/record-id", "a record has another id or name than its content gives", "The id of a record follows from its content, and its path from its id. The record was altered, copied or moved: take the change back.", "wiring", nil},
+	{"boundary/schema-version", "a record is newer than the program", "It was written by a later release, which knows more: use that one. Exit code 3.", "shape", nil},
+	{"boundary/audit-missing", "a record came in past the channel", "No entry below .assent/audit names the record with its digest, so it was not submitted. Add the entry if it was left out of the commit; otherwise submit the content again.", "wiring", (*channel).audit},
+	{"boundary/audit-mismatch", "an audit entry names what is not there", "The entry names a record that the tree lacks or that has another digest. Add the record that belongs to it.", "wiring", nil},
+	{"boundary/row-removed", "a record was removed", "What was said stays said: records are never taken out, and undoing is a record of its own. Bring the file back: `git restore --source=HEAD --staged --worktree` with its path.", "provenance", (*channel).lost},
+	{"boundary/row-changed", "a record was changed", "Records are never changed. Bring the file back: `git restore --source=HEAD --staged --worktree` with its path.", "provenance", nil},
+	{"boundary/subject-vanished", "all records of a kind are gone", "A parent has records of the kind and this tree has none. Bring the directory back.", "provenance", (*channel).vanished},
+	{"boundary/private-staged", "private state is about to be committed", "The file is of the program's private directory: it belongs to one clone. `git rm --cached` takes it out.", "policy", (*channel).private},
+	{"boundary/tmp-staged", "a temporary file of the program is about to be committed", "A process was interrupted while it wrote. `assent recover` completes what it did and removes the file; `git rm --cached` takes it out.", "policy", (*channel).temporary},
+}
+
+// Checks are the checks of the channel lock. One pass over the records feeds several codes.
+func Checks(o ChannelOptions) []finding.Check {
+	shared := &sharedChannel{}
+	var out []finding.Check
+	for _, r := range channelRules {
+		c := finding.Check{Code: r.code, Title: r.title, Doc: r.doc, Severity: finding.Error, Fixed: true, Proves: r.proves, Scope: finding.ScopeChange}
+		c.Run = func(p *finding.Pass) error { return shared.report(o, p, r.code) }
+		out = append(out, c)
+	}
+	return out
+}
+
+// sharedChannel runs the rules once for all codes.
+type sharedChannel struct {
+	once     sync.Once
+	findings []finding.Finding
+	err      map[string]error // by the code whose rule could not do its work
+}
+
+func (s *sharedChannel) report(o ChannelOptions, p *finding.Pass, code string) error {
+	s.once.Do(func() {
+		c := &channel{ChannelOptions: o, Pass: p, shared: s}
+		s.err = map[string]error{}
+		if o.History != nil {
+			var dirs []string
+			for _, f := range o.Kinds {
+				dirs = append(dirs, f.Dir)
+			}
+			var err error
+			if c.history, err = o.History(p.Ctx, dirs, strayNames); err != nil {
+				s.err["boundary/row-removed"] = err
+				return
+			}
+		}
+		for _, r := range channelRules {
+			if r.run != nil {
+				s.err[r.code] = r.run(c)
+			}
+		}
+	})
+	for _, f := range s.findings {
+		if f.Code == code {
+			p.Report(f)
+		}
+	}
+	return s.err[code]
+}
+
+// channel is one run of the rules.
+type channel struct {
+	ChannelOptions
+	*finding.Pass
+	shared *sharedChannel
+	read   map[string][]byte // records by path
+
+	history []Change // of commits that are judged one by one
+}
+
+func (c *channel) say(code, name, fix, format string, args ...any) {
+	c.shared.findings = append(c.shared.findings, finding.Finding{Code: code, Path: name, Key: name, Fix: fix, Message: fmt.Sprintf(format, args...)})
+}
+
+const restore = "git restore --source=HEAD --staged --worktree "
+
+// back is the command that undoes what was done to a file: the first parent has it, or nobody
+// has.
+func (c *channel) back(name string) string {
+	if len(c.Parents) > 0 {
+		if _, err := c.Parents[0].Stat(name); err == nil {
+			return restore + name
+		}
+	}
+	return "git rm --cached " + name
+}
+
+// files lists the record files of a kind in a tree, and what else lies among them.
+func files(tree finding.Tree, f *Form) (records, others []string, err error) {
+	entries, err := tree.ReadDir(f.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	for _, e := range entries {
+		name := path.Join(f.Dir, e.Name())
+		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".json") {
+			records = append(records, name)
+		} else if !strings.HasPrefix(e.Name(), tmpPrefix) {
+			others = append(others, name)
+		}
+	}
+	return records, others, err
+}
+
+// changed reports which paths are judged.
+func (c *channel) changed() (func(string) bool, error) {
+	if c.All || c.Changed == nil {
+		return func(string) bool { return true }, nil
+	}
+	paths, err := c.Changed()
+	set := make(map[string]bool, len(paths))
+	for _, p := range paths {
+		set[p] = true
+	}
+	return func(p string) bool { return set[p] }, err
+}
+
+// records holds every record to its kind.
+func (c *channel) records() error {
+	judged, err := c.changed()
+	if err != nil {
+		return err
+	}
+	c.read = map[string][]byte{}
+	var newer error
+	for _, f := range c.Kinds {
+		names, others, err := files(c.New, f)
+		if err != nil {
+			return err
+		}
+		for _, name := range others {
+			if judged(name) {
+				c.say("boundary/record-unparsable", name, c.back(name), "only records of the kind %s stand here", f.Name)
+			}
+		}
+		for _, name := range names {
+			if !judged(name) {
+				continue
+			}
+			data, err := c.New.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			c.read[name] = data
+			var e *RecordError
+			err = f.Unseal(data, nil)
+			switch {
+			case errors.As(err, &e):
+				if e.Code == "boundary/schema-version" {
+					newer = errors.Join(newer, &newerRecord{name, e.Text})
+					continue
+				}
+				c.say(e.Code, name, c.back(name), "%s", e.Text)
+				c.shared.findings[len(c.shared.findings)-1].Start = finding.Pos{Line: e.Line, Col: min(e.Line, 1)}
+			case err != nil:
+				return err
+			default:
+				if id := recordID(data); f.Path(id) != name {
+					c.say("boundary/record-id", name, c.back(name), "it is the record %s, which stands at %s", id, f.Path(id))
+				}
+			}
+		}
+	}
+	return newer
+}
+
+// newerRecord is a record that was not judged because a later release wrote it.
+type newerRecord struct{ name, text string }
+
+func (e *newerRecord) Error() string { return e.name + ": " + e.text }
+func (e *newerRecord) Code() string  { return "boundary/schema-version" }
+
+func recordID(data []byte) string {
+	var e struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(data, &e)
+	return e.ID
+}
+
+// audit compares the records that are submitted with the entries that tell of them: all of
+// them, as soon as one of either changed.
+func (c *channel) audit() error {
+	touched, err := c.touched()
+	if err != nil || !touched {
+		return err
+	}
+	entries, _, err := files(c.New, Audit)
+	if err != nil {
+		return err
+	}
+	told := map[string]bool{} // paths that an entry names
+	for _, entry := range entries {
+		data, err := c.content(entry)
+		if err != nil {
+			return err
+		}
+		var r AuditRecord
+		if Audit.Unseal(data, &r) != nil {
+			continue // records reports it
+		}
+		for _, o := range r.Outputs {
+			told[o.Path] = true
+			data, err := c.content(o.Path)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				c.sayMismatch(entry, o.Path, "git add "+o.Path, "it names %s, which is not there")
+			case err != nil:
+				return err
+			case hexSum(data) != o.SHA256:
+				c.sayMismatch(entry, o.Path, c.back(o.Path), "%s is not what was submitted")
+			}
+		}
+	}
+	for _, f := range c.Kinds {
+		if !f.Submitted() {
+			continue
+		}
+		names, _, err := files(c.New, f)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if !told[name] {
+				c.say("boundary/audit-missing", name, "git add "+Audit.Dir, "no audit entry names it")
+			}
+		}
+	}
+	return nil
+}
+
+// touched reports whether a record that is submitted, or an audit entry, is judged or gone.
+func (c *channel) touched() (bool, error) {
+	if c.All || c.Changed == nil {
+		return true, nil
+	}
+	paths, err := c.Changed()
+	return slices.ContainsFunc(paths, func(p string) bool {
+		return slices.ContainsFunc(c.Kinds, func(f *Form) bool { return (f.Submitted() || f == Audit) && path.Dir(p) == f.Dir })
+	}), err
+}
+
+// content is a file of the tree, which may have been read already.
+func (c *channel) content(name string) ([]byte, error) {
+	if data, ok := c.read[name]; ok {
+		return data, nil
+	}
+	return c.New.ReadFile(name)
+}
+
+func (c *channel) sayMismatch(entry, output, fix, format string) {
+	c.say("boundary/audit-mismatch", entry, fix, format, output)
+	c.shared.findings[len(c.shared.findings)-1].Key = output
+}
+
+// lost looks for records that a parent has and that are gone or changed.
+func (c *channel) lost() error {
+	if c.History != nil {
+		for _, h := range c.history {
+			if !h.Added && strings.HasSuffix(h.Path, ".json") && slices.ContainsFunc(c.Kinds, func(f *Form) bool { return path.Dir(h.Path) == f.Dir }) {
+				c.sayLost(h)
+			}
+		}
+		return nil
+	}
+	for _, f := range c.Kinds {
+		have, _, err := files(c.New, f)
+		if err != nil {
+			return err
+		}
+		seen := map[string]bool{}
+		for _, parent := range c.Parents {
+			had, _, err := files(parent, f)
+			if err != nil {
+				return err
+			}
+			for _, name := range had {
+				if seen[name] {
+					continue
+				}
+				removed := !slices.Contains(have, name)
+				same := false
+				if !removed {
+					if same, err = equal(c.New, parent, name); err != nil {
+						return err
+					}
+				}
+				if !same {
+					seen[name] = true
+					c.sayLost(Change{Path: name, Removed: removed})
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (c *channel) sayLost(l Change) {
+	code, what := "boundary/row-changed", "it was changed since it was written"
+	if l.Removed {
+		code, what = "boundary/row-removed", "it was removed"
+	}
+	fix := c.back(l.Path)
+	if l.Commit != "" {
+		fix = "git checkout " + l.Commit + "^ -- " + l.Path
+	}
+	c.say(code, l.Path, fix, "%s", what)
+	f := &c.shared.findings[len(c.shared.findings)-1]
+	f.Commit = l.Commit
+	if l.Removed && l.Commit == "" && c.Amends != nil && c.Amends(c.Ctx, l.Path) {
+		f.Severity, f.Message = finding.Warning, "it was removed; the last commit brought it, so this may be an amend"
+	}
+}
+
+// equal compares a file of two trees, by object ids where both have them.
+func equal(a, b finding.Tree, name string) (bool, error) {
+	x, ok := a.ObjectID(name)
+	y, ok2 := b.ObjectID(name)
+	if ok && ok2 {
+		return x == y, nil
+	}
+	left, err := a.ReadFile(name)
+	if err != nil {
+		return false, err
+	}
+	right, err := b.ReadFile(name)
+	return string(left) == string(right), err
+}
+
+// vanished looks for kinds of which nothing is left.
+func (c *channel) vanished() error {
+	for _, f := range c.Kinds {
+		have, _, err := files(c.New, f)
+		if err != nil {
+			return err
+		}
+		if len(have) > 0 {
+			continue
+		}
+		for _, parent := range c.Parents {
+			had, _, err := files(parent, f)
+			if err != nil {
+				return err
+			}
+			if len(had) > 0 {
+				c.say("boundary/subject-vanished", f.Dir, restore+f.Dir, "%s of the kind %s are gone", finding.Count(len(had), "record"), f.Name)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// tmpPrefix begins the names of the store's temporaries.
+const tmpPrefix = store.TemporaryPrefix
+
+// temporary looks for the store's temporaries among what changed.
+func (c *channel) temporary() error {
+	return c.strays(func(h Change) error {
+		if strings.HasPrefix(path.Base(h.Path), tmpPrefix) {
+			c.sayStray("boundary/tmp-staged", h, "a process left it behind")
+		}
+		return nil
+	})
+}
+
+// strayNames are the names of files that do not belong into a repository, as patterns of Git's.
+var strayNames = []string{tmpPrefix + "*", "head.json", "journal.json", "*-[0-9][0-9][0-9][0-9].jsonl", strings.Repeat("[0-9a-f]", 64) + ".json"}
+
+// strays calls visit with every file that came in, in this tree or in a commit that leads to it.
+func (c *channel) strays(visit func(Change) error) error {
+	came := c.history
+	switch {
+	case c.History != nil:
+	case c.Came != nil:
+		var err error
+		if came, err = c.Came(c.Ctx); err != nil {
+			return err
+		}
+	case c.Changed != nil:
+		paths, err := c.Changed()
+		if err != nil {
+			return err
+		}
+		for _, p := range paths {
+			came = append(came, Change{Path: p, Removed: !there(c.New, p), Read: func() ([]byte, error) { return c.New.ReadFile(p) }})
+		}
+	}
+	for _, h := range came {
+		if h.Removed {
+			continue
+		}
+		if err := visit(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *channel) sayStray(code string, h Change, what string) {
+	fix := "git rm --cached " + h.Path
+	if h.Commit != "" {
+		fix = "take it out of the commit: git rebase -i " + h.Commit + "^"
+	}
+	c.say(code, h.Path, fix, "%s", what)
+	c.shared.findings[len(c.shared.findings)-1].Commit = h.Commit
+}
+
+// stateFiles are names in the private directory; what they hold decides.
+var stateFiles = regexp.MustCompile(`(^|/)(head\.json|journal\.json|[^/]+-[0-9]{4}\.jsonl|[0-9a-f]{64}\.json)$`)
+
+// chained is a line of a log of the store.
+var chained = regexp.MustCompile(`^\{[^\n]*"prev":"[0-9a-f]{64}"[^\n]*"seq":[0-9]+`)
+
+// private looks for private state among what changed.
+func (c *channel) private() error {
+	return c.strays(func(h Change) error {
+		if !stateFiles.MatchString(h.Path) {
+			return nil
+		}
+		data, err := h.Read()
+		if err == nil && isState(path.Base(h.Path), data) {
+			c.sayStray("boundary/private-staged", h, "it is the private state of a clone")
+		}
+		return err
+	})
+}
+
+// isState reports whether a file of the name holds what the store writes there.
+func isState(name string, data []byte) bool {
+	var members map[string]any
+	switch {
+	case strings.HasSuffix(name, ".jsonl"):
+		return chained.Match(data)
+	case json.Unmarshal(data, &members) != nil:
+		return false
+	case name == "head.json":
+		return members["generation"] != nil && members["logs"] != nil
+	case name == "journal.json":
+		return members["ops"] != nil && members["version"] != nil
+	}
+	return members["request"] != nil && members["result"] != nil
+}
+
+func there(tree finding.Tree, name string) bool {
+	info, err := tree.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}

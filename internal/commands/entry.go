@@ -1,0 +1,133 @@
+package commands
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"assent/boundary"
+	"assent/finding"
+	"assent/hooks"
+	"assent/repo"
+	"assent/store"
+)
+
+// path is the words that lead to the command, as the table of effects has them.
+func (c *call) path() string {
+	var words []string
+	for _, ctx := range c.Lineage() {
+		if ctx.Command != nil && ctx.Command.Name != "" && ctx.Command.Name != c.App.Name {
+			words = append(words, ctx.Command.Name)
+		}
+	}
+	slices.Reverse(words)
+	if c.App.Name == "skmb" {
+		words = append([]string{"skmb"}, words...)
+	}
+	return strings.Join(slices.Compact(words), " ")
+}
+
+// effect is what the command can do in the form in which it was called.
+func (c *call) effect() effect {
+	name := c.path()
+	var base effect
+	for _, e := range effects {
+		form, flag, ok := strings.Cut(e.form, " --")
+		switch {
+		case form != name:
+		case !ok:
+			base = e
+		case c.IsSet(flag):
+			return e
+		}
+	}
+	return base
+}
+
+// entry begins the entry that the log will have of this call.
+func (c *call) entry(r *repo.Repo) boundary.Call {
+	if c.logged == nil {
+		c.logged = new(boundary.Logged)
+	}
+	e := boundary.Call{Command: c.path(), Class: string(c.effect().class), Args: c.redacted(), Tool: boundary.Tool{Version: "assent " + Version()}}
+	if head, err := r.HeadCommit(); err == nil {
+		e.Snapshot = boundary.Snapshot{Commit: head.ID, Tree: head.Tree}
+		e.Snapshot.ObjectFormat, _ = r.Format(c.ctx)
+	}
+	return e.Begin(c.begun, c.logged)
+}
+
+// plainFlags are flags whose values are words of our own.
+var plainFlags = []string{"format", "status", "part", "profile", "method", "gate", "hooks", "resolve", "fail-on", "color", "quoted-from", "last"}
+
+// plainArgument is an argument that names something of ours.
+var plainArgument = regexp.MustCompile(`^([A-Z]{1,6}-[0-9A-Za-z-]{1,80}|[a-z][a-z.-]{1,40})$`)
+
+// redacted is the command line as far as it may be kept: the names of flags, values that are
+// words of our own, and ids. Everything else is a dot: texts, paths and credentials alike.
+func (c *call) redacted() []string {
+	out := []string{}
+	for _, name := range c.LocalFlagNames() {
+		i := slices.IndexFunc(c.Command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+		if i >= 0 && c.Command.Flags[i].Names()[0] != name {
+			continue // another name of the same flag
+		}
+		value := "=."
+		if i >= 0 {
+			if _, ok := c.Command.Flags[i].(*cli.BoolFlag); ok {
+				value = ""
+			}
+		}
+		if slices.Contains(plainFlags, name) && plainArgument.MatchString(c.String(name)) {
+			value = "=" + c.String(name)
+		}
+		out = append(out, "--"+name+value)
+	}
+	slices.Sort(out)
+	for _, a := range c.Args().Slice() {
+		if !plainArgument.MatchString(a) || boundary.Secret(a) != "" {
+			a = "."
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// logAfter notes a call that can change something and has not been noted yet: what it did is
+// not a file of the store, or a policy refused it. A call that was no good request or came too
+// late, a clone in which nothing was ever written, and a log that is busy, are left alone.
+func (c *call) logAfter(err error) {
+	if err != nil && slices.Contains([]int{finding.ExitInvalid, finding.ExitStale, finding.ExitBusy}, exitCode(err)) {
+		return
+	}
+	if c.effect().class == readOnly || c.effect().class == "" || c.logged != nil && c.logged.Done() {
+		return
+	}
+	r, openErr := c.open()
+	if openErr != nil {
+		return
+	}
+	defer r.Close()
+	if _, err := os.Stat(hooks.Private(r)); err != nil {
+		return
+	}
+	s, openErr := store.Open(store.Options{Private: hooks.Private(r), Share: r.Share(), Now: c.Now, LockWait: time.Second})
+	if openErr != nil {
+		return
+	}
+	defer s.Close()
+	e := c.entry(r)
+	switch code := exitCode(err); {
+	case c.recovered:
+		e.Verdict = "recovered"
+	case err == nil, code == finding.ExitOK:
+		e.Verdict = "accepted"
+	default:
+		e.Verdict = "refused"
+	}
+	_, _ = s.Update(c.ctx, func(tx *store.Tx) error { _, err := e.Append(tx, c.Now()); return err })
+}
