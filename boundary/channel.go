@@ -1,12 +1,12 @@
 package boundary
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -21,10 +21,9 @@ import (
 type ChannelOptions struct {
 	Kinds []*Form // of tracked records; Audit is one of them
 	All   bool    // every record is judged, not only those that changed
-	// History lists what each of several commits changes against its parents, below directories
-	// and at names that match patterns without a slash; nil: what is judged is compared with
-	// its parents alone.
-	History func(ctx context.Context, dirs, names []string) ([]Change, error)
+	// History lists what each of several commits changes below directories against its parents;
+	// nil: what is judged is compared with its parents alone.
+	History func(ctx context.Context, dirs []string) ([]Change, error)
 	// Came lists what changes in what is judged, where its tree does not hold every file; nil:
 	// the tree does.
 	Came func(context.Context) ([]Change, error)
@@ -35,10 +34,11 @@ type ChannelOptions struct {
 
 // Change is a file in which a commit differs from a parent.
 type Change struct {
-	Commit, Path string
-	Added        bool
-	Removed      bool
-	Read         func() ([]byte, error) // the content in the commit
+	Commit  string // "" for what is judged as a whole
+	Path    string
+	Added   bool
+	Removed bool
+	Read    func() ([]byte, error) // the content, where it is not in the tree that is judged
 }
 
 type channelRule struct {
@@ -95,7 +95,7 @@ func (s *sharedChannel) report(o ChannelOptions, p *finding.Pass, code string) e
 				dirs = append(dirs, f.Dir)
 			}
 			var err error
-			if c.history, err = o.History(p.Ctx, dirs, strayNames); err != nil {
+			if c.history, err = o.History(p.Ctx, dirs); err != nil {
 				s.err["boundary/row-removed"] = err
 				return
 			}
@@ -410,24 +410,34 @@ func (c *channel) vanished() error {
 // tmpPrefix begins the names of the store's temporaries.
 const tmpPrefix = store.TemporaryPrefix
 
-// temporary looks for the store's temporaries among what changed.
+// temporary looks for the store's temporaries among what came in.
 func (c *channel) temporary() error {
-	return c.strays(func(h Change) error {
-		if strings.HasPrefix(path.Base(h.Path), tmpPrefix) {
-			c.sayStray("boundary/tmp-staged", h, "a process left it behind")
-		}
+	return c.strays([]string{tmpPrefix + "*"}, func(h Change) error {
+		c.say("boundary/tmp-staged", h.Path, "git rm --cached "+h.Path, "a process left it behind")
 		return nil
 	})
 }
 
-// strayNames are the names of files that do not belong into a repository, as patterns of Git's.
-var strayNames = []string{tmpPrefix + "*", "head.json", "journal.json", "*-[0-9][0-9][0-9][0-9].jsonl", strings.Repeat("[0-9a-f]", 64) + ".json"}
+// stateNames are names of files in the private directory; what they hold decides.
+var stateNames = []string{"head.json", "journal.json", "*-[0-9][0-9][0-9][0-9].jsonl", strings.Repeat("[0-9a-f]", 64) + ".json"}
 
-// strays calls visit with every file that came in, in this tree or in a commit that leads to it.
-func (c *channel) strays(visit func(Change) error) error {
-	came := c.history
+// private looks for private state among what came in.
+func (c *channel) private() error {
+	return c.strays(stateNames, func(h Change) error {
+		data, err := h.Read()
+		if err == nil && isState(path.Base(h.Path), data) {
+			c.say("boundary/private-staged", h.Path, "git rm --cached "+h.Path, "it is the private state of a clone")
+		}
+		return err
+	})
+}
+
+// strays calls visit with every file that what is judged brings and whose name matches a
+// pattern. Of a range that is its end: to walk the whole tree of every commit took three times
+// as long as all the rest.
+func (c *channel) strays(patterns []string, visit func(Change) error) error {
+	var came []Change
 	switch {
-	case c.History != nil:
 	case c.Came != nil:
 		var err error
 		if came, err = c.Came(c.Ctx); err != nil {
@@ -439,11 +449,12 @@ func (c *channel) strays(visit func(Change) error) error {
 			return err
 		}
 		for _, p := range paths {
-			came = append(came, Change{Path: p, Removed: !there(c.New, p), Read: func() ([]byte, error) { return c.New.ReadFile(p) }})
+			came = append(came, Change{Path: p, Read: func() ([]byte, error) { return c.New.ReadFile(p) }})
 		}
 	}
 	for _, h := range came {
-		if h.Removed {
+		name := path.Base(h.Path)
+		if h.Removed || !slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok }) || c.Came == nil && !there(c.New, h.Path) {
 			continue
 		}
 		if err := visit(h); err != nil {
@@ -453,41 +464,13 @@ func (c *channel) strays(visit func(Change) error) error {
 	return nil
 }
 
-func (c *channel) sayStray(code string, h Change, what string) {
-	fix := "git rm --cached " + h.Path
-	if h.Commit != "" {
-		fix = "take it out of the commit: git rebase -i " + h.Commit + "^"
-	}
-	c.say(code, h.Path, fix, "%s", what)
-	c.shared.findings[len(c.shared.findings)-1].Commit = h.Commit
-}
-
-// stateFiles are names in the private directory; what they hold decides.
-var stateFiles = regexp.MustCompile(`(^|/)(head\.json|journal\.json|[^/]+-[0-9]{4}\.jsonl|[0-9a-f]{64}\.json)$`)
-
-// chained is a line of a log of the store.
-var chained = regexp.MustCompile(`^\{[^\n]*"prev":"[0-9a-f]{64}"[^\n]*"seq":[0-9]+`)
-
-// private looks for private state among what changed.
-func (c *channel) private() error {
-	return c.strays(func(h Change) error {
-		if !stateFiles.MatchString(h.Path) {
-			return nil
-		}
-		data, err := h.Read()
-		if err == nil && isState(path.Base(h.Path), data) {
-			c.sayStray("boundary/private-staged", h, "it is the private state of a clone")
-		}
-		return err
-	})
-}
-
 // isState reports whether a file of the name holds what the store writes there.
 func isState(name string, data []byte) bool {
 	var members map[string]any
 	switch {
-	case strings.HasSuffix(name, ".jsonl"):
-		return chained.Match(data)
+	case strings.HasSuffix(name, ".jsonl"): // a chained log
+		line, _, _ := bytes.Cut(data, []byte("\n"))
+		return json.Unmarshal(line, &members) == nil && members["seq"] != nil && len(fmt.Sprint(members["prev"])) == 64
 	case json.Unmarshal(data, &members) != nil:
 		return false
 	case name == "head.json":

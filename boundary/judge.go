@@ -86,11 +86,17 @@ func (k *Kind[P, W]) judge(p *Payload[P], w W) ([]Violation, error) {
 	var quotes []func() error
 	for _, i := range p.Items {
 		i.j, i.Quotes = j, map[string]Grounded{}
-		each(k.payload, i.node, "", func(pointer string, s *Shape, n *Node) {
+		each(k.shapes().payload, i.node, "", func(pointer string, s *Shape, n *Node) {
 			at := i.At + pointer
 			for _, m := range k.Matrix {
 				if s.kind == Object && matches(m.At, pointer) && !j.types[at] {
 					m.judge(j, n, at)
+				}
+			}
+			for _, field := range s.fields {
+				echo, m := k.spec.Echo[PointerTo(pointer, field.name)], n.Member(field.name)
+				if at := PointerTo(at, field.name); field.echo && m != nil && !j.wrong(at) && m.Text != echo(w) {
+					j.violate("boundary/revision-stale", at, m.Pos, "", "it is for %q, which is not what is there now", sample(m.Text))
 				}
 			}
 			switch {

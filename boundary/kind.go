@@ -1,13 +1,14 @@
 package boundary
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Home says where the records of a kind live.
@@ -37,9 +38,15 @@ type Form struct {
 	Floor   Trust             // least trust of a source; TrustStaged if empty
 	Upcast  []func(*Node)     // step i lifts a stored record from version i+1 to i+2
 
-	payload, record         *Shape
 	payloadType, recordType reflect.Type
-	owned                   []string
+	shapes                  func() *shapes
+}
+
+// shapes are what a kind's types say. They are read when they are first asked for: most runs
+// of the program ask for none.
+type shapes struct {
+	payload, record *Shape
+	owned           []string // names that only the program fills in, sorted
 }
 
 // Spec is a form with what the kind's room knows of the world W that a payload is judged in:
@@ -48,6 +55,7 @@ type Spec[P, W any] struct {
 	Form
 	Sets     map[string]func(W) Set    // by the names in ref tags
 	Scope    func(w W, value P) string // the scope that the references of an item must have, "" for any
+	Echo     map[string]func(W) string // what a field with an echo tag must repeat, by its pointer below the item
 	Coverage []Coverage[W]
 	Source   func(w W, i *Item[P], pointer string) (Source, error) // what the quote at a pointer below the item is quoted from
 	Rules    []Rule[P, W]                                          // run in their order, after all that is above
@@ -75,116 +83,124 @@ type Kind[P, W any] struct {
 	spec Spec[P, W]
 }
 
-var kindName = regexp.MustCompile(`^[a-z][a-z.-]{1,40}$`)
-
 // Define joins a payload type P to its record type R. What the record has and the payload does
 // not is owned by the program, found by reflection at every level: no deny list is kept by
-// hand. It panics on a pair that breaks the rules (ShapeOf), so a program that defines a kind
-// wrongly does not start.
+// hand. A pair that breaks the rules (ShapeOf) makes the first use of the kind panic, and
+// Ready at once: a test asks every kind.
 func Define[P, R, W any](spec Spec[P, W]) *Kind[P, W] {
 	f := &spec.Form
-	f.define(reflect.TypeFor[P](), reflect.TypeFor[R]())
-	fail := func(format string, args ...any) { panic("boundary: " + f.Name + ": " + fmt.Sprintf(format, args...)) }
-	quotes := false
-	f.payload.walk("", func(pointer string, s *Shape) {
-		if s.ref != "" && spec.Sets[s.ref] == nil {
-			fail("nothing builds the set %s of %s", s.ref, pointer)
+	f.define(reflect.TypeFor[P](), reflect.TypeFor[R](), func(s *shapes) {
+		quotes := false
+		s.payload.walk("", func(pointer string, at *Shape) {
+			if at.ref != "" && spec.Sets[at.ref] == nil {
+				f.fail("nothing builds the set %s of %s", at.ref, pointer)
+			}
+			quotes = quotes || at.text == "quote"
+			for _, field := range at.fields {
+				if field.echo && spec.Echo[PointerTo(pointer, field.name)] == nil {
+					f.fail("nothing says what %s must repeat", PointerTo(pointer, field.name))
+				}
+			}
+		})
+		if quotes && spec.Source == nil {
+			f.fail("it has quotes and no source of them")
 		}
-		quotes = quotes || s.text == "quote"
+		for _, c := range spec.Coverage {
+			if spec.Sets[c.Of] == nil {
+				f.fail("the coverage is of a set %s, which nothing builds", c.Of)
+			}
+		}
 	})
-	if quotes && spec.Source == nil {
-		fail("it has quotes and no source of them")
-	}
-	for _, c := range spec.Coverage {
-		if spec.Sets[c.Of] == nil {
-			fail("the coverage is of a set %s, which nothing builds", c.Of)
-		}
-	}
 	return &Kind[P, W]{Form: f, spec: spec}
 }
 
 // DefineRecord is Define for a kind that nobody submits: there is no channel for it.
 func DefineRecord[R any](f Form) *Form {
-	f.define(reflect.TypeFor[struct{}](), reflect.TypeFor[R]())
+	f.define(reflect.TypeFor[struct{}](), reflect.TypeFor[R](), func(*shapes) {})
 	return &f
 }
 
-func (f *Form) define(payload, record reflect.Type) {
-	fail := func(format string, args ...any) { panic("boundary: " + f.Name + ": " + fmt.Sprintf(format, args...)) }
-	if !kindName.MatchString(f.Name) {
-		fail("bad kind name")
-	}
-	if f.Version < 1 || len(f.Upcast) != f.Version-1 {
-		fail("version %d needs %d steps that lift older records", f.Version, max(f.Version-1, 0))
-	}
+// Ready reads the types of a kind, and panics if they break the rules.
+func (f *Form) Ready() { f.shapes() }
+
+func (f *Form) fail(format string, args ...any) {
+	panic("boundary: " + f.Name + ": " + fmt.Sprintf(format, args...))
+}
+
+func (f *Form) define(payload, record reflect.Type, more func(*shapes)) {
+	f.payloadType, f.recordType = payload, record
 	if f.Limits == (Limits{}) {
 		f.Limits = DefaultLimits
 	}
-	if f.Short == 0 {
-		f.Short = shortQuote
+	f.Short = cmp.Or(f.Short, shortQuote)
+	f.Floor = cmp.Or(f.Floor, TrustStaged)
+	f.Dir = cmp.Or(f.Dir, ".assent/"+f.Name)
+	f.shapes = sync.OnceValue(func() *shapes {
+		s := f.read()
+		more(s)
+		return s
+	})
+}
+
+// read reads the types and holds them to the rules.
+func (f *Form) read() *shapes {
+	if len(f.Name) < 2 || len(f.Name) > 41 || f.Name[0] < 'a' || f.Name[0] > 'z' || strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz.-") != "" {
+		f.fail("bad kind name")
 	}
-	if f.Floor == "" {
-		f.Floor = TrustStaged
+	if f.Version < 1 || len(f.Upcast) != f.Version-1 {
+		f.fail("version %d needs %d steps that lift older records", f.Version, max(f.Version-1, 0))
 	}
-	if f.Dir == "" {
-		f.Dir = ".assent/" + f.Name
-	}
-	f.payload, f.record, f.payloadType, f.recordType = ShapeOf(payload), ShapeOf(record), payload, record
+	s := &shapes{payload: ShapeOf(f.payloadType), record: ShapeOf(f.recordType)}
 	envelope := ShapeOf(reflect.TypeFor[Envelope]()).names()
-	f.payload.walk("", func(pointer string, s *Shape) {
-		for _, field := range s.fields {
+	s.payload.walk("", func(pointer string, at *Shape) {
+		for _, field := range at.fields {
 			if slices.Contains(envelope, field.name) && !field.echo && field.shape.ref == "" {
-				fail("the payload may not bring %s", field.name)
+				f.fail("the payload may not bring %s", field.name)
 			}
 		}
 	})
 	own := map[string]bool{}
-	f.join("", f.payload, f.record, own)
-	f.owned = slices.Sorted(maps.Keys(own))
+	f.join("", s.payload, s.record, own)
+	s.owned = slices.Sorted(maps.Keys(own))
 	for _, m := range f.Matrix {
-		m.define(f)
+		m.define(f, s.payload)
 	}
 	for from := range f.Codes {
 		if _, ok := table[from]; !ok {
-			fail("%s is no code that could have another name", from)
+			f.fail("%s is no code that could have another name", from)
 		}
 	}
+	return s
 }
 
 // join compares a payload's shape with its record's, level by level, and collects the names
 // that the record alone has.
 func (f *Form) join(pointer string, payload, record *Shape, own map[string]bool) {
-	fail := func(format string, args ...any) { panic("boundary: " + f.Name + ": " + fmt.Sprintf(format, args...)) }
 	if payload.kind == Array && record.kind == Array {
 		if payload.minLength != record.minLength || payload.maxLength != record.maxLength || payload.unique != record.unique {
-			fail("the record has other limits than the payload at %s", pointer)
+			f.fail("the record has other limits than the payload at %s", pointer)
 		}
 		f.join(pointer+"/*", payload.elem, record.elem, own)
 		return
 	}
 	if payload.kind != Object || record.kind != Object || payload.elem != nil || record.elem != nil {
 		if payload.form() != record.form() || fmt.Sprint(payload.pattern) != fmt.Sprint(record.pattern) || payload.text != record.text {
-			fail("the record has another form than the payload at %s", pointer)
+			f.fail("the record has another form than the payload at %s", pointer)
 		}
 		return
 	}
 	for _, field := range payload.fields {
 		i := slices.Index(record.names(), field.name)
 		if i < 0 {
-			fail("the record lacks the payload's field %s", pointer+"/"+field.name)
+			f.fail("the record lacks the payload's field %s", pointer+"/"+field.name)
 		}
 		f.join(pointer+"/"+field.name, field.shape, record.fields[i].shape, own)
 	}
-	record.walk("", func(_ string, s *Shape) {
-		if s != record {
-			return
+	for _, name := range record.names() {
+		if !slices.Contains(payload.names(), name) {
+			own[name] = true
 		}
-		for _, name := range s.names() {
-			if !slices.Contains(payload.names(), name) {
-				own[name] = true
-			}
-		}
-	})
+	}
 }
 
 // walk calls visit with every shape, and the pointer to its values, in which * stands for an
@@ -200,13 +216,13 @@ func (s *Shape) walk(pointer string, visit func(pointer string, s *Shape)) {
 }
 
 // Owned lists the names that nobody may submit, sorted.
-func (f *Form) Owned() []string { return f.owned }
+func (f *Form) Owned() []string { return f.shapes().owned }
 
 // Types are the Go types of payload and record, for another reader of the same source.
 func (f *Form) Types() (payload, record reflect.Type) { return f.payloadType, f.recordType }
 
 // Submitted reports whether there is a channel for the kind.
-func (f *Form) Submitted() bool { return len(f.payload.fields) > 0 }
+func (f *Form) Submitted() bool { return f.payloadType.NumField() > 0 }
 
 // Path is where the tracked record of an id stands, from the top of the repository.
 func (f *Form) Path(id string) string { return f.Dir + "/" + id + ".json" }

@@ -38,7 +38,7 @@ func kind[P, R any](name, example string) *boundary.Kind[P, struct{}] {
 }
 
 // define joins a payload to a record that has all of its fields.
-func define[P any]() { kind[P, P]("bad-kind", "") }
+func define[P any]() { kind[P, P]("bad-kind", "").Ready() }
 
 type ringA struct {
 	B ringB `json:"b" jsonschema_description:"x"`
@@ -178,12 +178,12 @@ func TestDefinePanics(t *testing.T) {
 		{"a record that lacks a field", "lacks the payload's field /a", func() {
 			kind[good, struct {
 				B string `json:"b" jsonschema:"maxLength=1" text:"line" jsonschema_description:"x"`
-			}]("bad-kind", "")
+			}]("bad-kind", "").Ready()
 		}},
 		{"a record that has it in another case", "lacks the payload's field /a", func() {
 			kind[good, struct {
 				A string `json:"A" jsonschema:"maxLength=1" text:"line" jsonschema_description:"x"`
-			}]("bad-kind", "")
+			}]("bad-kind", "").Ready()
 		}},
 		{"a payload with a name of the envelope", "may not bring created_at", func() {
 			define[struct {
@@ -196,11 +196,11 @@ func TestDefinePanics(t *testing.T) {
 	}
 	for _, name := range []string{"", "a", "A-kind", "1kind", "-kind", "a kind", "kind_", "kind2", "a/b", strings.Repeat("k", 42), "kind\n"} {
 		t.Run(fmt.Sprintf("the kind name %q", name), func(t *testing.T) {
-			mustPanic(t, "bad kind name", func() { kind[good, good](name, "") })
+			mustPanic(t, "bad kind name", func() { kind[good, good](name, "").Ready() })
 		})
 	}
 	for _, name := range []string{"ab", "skmb-decision", "evidence.row", "a--", strings.Repeat("k", 41)} {
-		kind[good, good](name, "")
+		kind[good, good](name, "").Ready()
 	}
 }
 
@@ -464,7 +464,7 @@ func TestUpcast(t *testing.T) {
 	}
 	for versions, up := range map[int]int{2: 0, 3: 1, 1: 1, 0: 0} {
 		mustPanic(t, "steps that lift", func() {
-			boundary.DefineRecord[newer](boundary.Form{Name: "a-record", Version: versions, Upcast: make([]func(*boundary.Node), up)})
+			boundary.DefineRecord[newer](boundary.Form{Name: "a-record", Version: versions, Upcast: make([]func(*boundary.Node), up)}).Ready()
 		})
 	}
 }

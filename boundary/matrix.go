@@ -1,7 +1,6 @@
 package boundary
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -18,35 +17,34 @@ type Matrix struct {
 func (m Matrix) fields() []string { return strings.Fields(m.Fields) }
 
 // define panics on a matrix that does not fit the payload.
-func (m Matrix) define(f *Form) {
-	fail := func(format string, args ...any) { panic("boundary: " + f.Name + ": " + fmt.Sprintf(format, args...)) }
+func (m Matrix) define(f *Form, payload *Shape) {
 	var object *Shape
-	f.payload.walk("", func(pointer string, s *Shape) {
+	payload.walk("", func(pointer string, s *Shape) {
 		if pointer == m.At && s.kind == Object {
 			object = s
 		}
 	})
 	if object == nil {
-		fail("the matrix is of %q, which is no object", m.At)
+		f.fail("the matrix is of %q, which is no object", m.At)
 	}
 	names := object.names()
 	by := slices.Index(names, m.By)
 	if by < 0 || object.fields[by].shape.enum == nil {
-		fail("the matrix goes by %s, which is no vocabulary", m.By)
+		f.fail("the matrix goes by %s, which is no vocabulary", m.By)
 	}
 	for _, name := range m.fields() {
 		if i := slices.Index(names, name); i < 0 || !object.fields[i].optional {
-			fail("the matrix decides about %s, which is no optional field", name)
+			f.fail("the matrix decides about %s, which is no optional field", name)
 		}
 	}
 	for _, value := range object.fields[by].shape.enum {
 		marks := strings.Fields(m.Rows[value])
 		if len(marks) != len(m.fields()) || strings.Trim(strings.Join(marks, ""), "ro-") != "" {
-			fail("the row %q of the matrix has not a mark for each field", value)
+			f.fail("the row %q of the matrix has not a mark for each field", value)
 		}
 	}
 	if len(m.Rows) != len(object.fields[by].shape.enum) {
-		fail("the matrix has a row for a value that does not exist")
+		f.fail("the matrix has a row for a value that does not exist")
 	}
 }
 

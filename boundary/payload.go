@@ -90,7 +90,7 @@ func (k *Kind[P, W]) parse(n *Node, vs []Violation, source string, raw []byte) *
 		items, at, wrong := k.items(n)
 		p.form = append(p.form, wrong...)
 		for i, item := range items {
-			p.form = append(p.form, k.payload.check(item, k.owned, at[i])...)
+			p.form = append(p.form, k.shapes().payload.check(item, k.shapes().owned, at[i])...)
 			p.Items = append(p.Items, &Item[P]{At: at[i], node: item})
 		}
 		p.form = append(p.form, secrets(n, "")...)
@@ -99,7 +99,7 @@ func (k *Kind[P, W]) parse(n *Node, vs []Violation, source string, raw []byte) *
 		p.err = k.refuse(source, p.form)
 	}
 	for _, i := range p.Items {
-		if err := decode(k.payload, i.node, &i.Value); err != nil {
+		if err := decode(k.shapes().payload, i.node, &i.Value); err != nil {
 			panic(fmt.Sprintf("boundary: %s: what the shape lets through does not decode: %v", k.Name, err))
 		}
 	}
@@ -122,8 +122,8 @@ func (f *Form) items(top *Node) (items []*Node, at []string, vs []Violation) {
 	if top.Kind == Object { // as a tool submits it
 		above = "/" + f.Items
 		list = top.Member(f.Items)
-		c := &checker{owned: f.owned}
-		c.names(&Shape{kind: Object, fields: []shapeField{{name: f.Items, description: "the items", shape: &Shape{kind: Array, maxLength: MaxItems, elem: f.payload}}}}, top, "")
+		c := &checker{owned: f.shapes().owned}
+		c.names(&Shape{kind: Object, fields: []shapeField{{name: f.Items, description: "the items", shape: &Shape{kind: Array, maxLength: MaxItems, elem: f.shapes().payload}}}}, top, "")
 		vs = c.vs
 	}
 	switch {

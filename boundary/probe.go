@@ -64,11 +64,11 @@ func (f *Form) Probes() []Probe {
 		n.Members = append(n.Members, value)
 	}
 	add("unknown-field", base+"/unknown_to_the_schema", func(n *Node) { set(top(n), "unknown_to_the_schema", word("x")) })
-	if len(f.owned) > 0 {
-		add("owned-field", base+"/"+f.owned[0], func(n *Node) { set(top(n), f.owned[0], word("x")) })
+	if len(f.shapes().owned) > 0 {
+		add("owned-field", base+"/"+f.shapes().owned[0], func(n *Node) { set(top(n), f.shapes().owned[0], word("x")) })
 	}
 	done := map[string]bool{}
-	for _, field := range f.payload.fields {
+	for _, field := range f.shapes().payload.fields {
 		name, at, s := field.name, PointerTo(base, field.name), field.shape
 		if !field.optional && !done["missing"] {
 			done["missing"] = true
@@ -133,7 +133,7 @@ func (f *Form) JudgeReply(r Reply) (verdict string, err error) {
 	items, at, wrong := f.items(n)
 	vs = append(vs, wrong...)
 	for i, item := range items {
-		vs = append(vs, f.payload.check(item, f.owned, at[i])...)
+		vs = append(vs, f.shapes().payload.check(item, f.shapes().owned, at[i])...)
 	}
 	for _, v := range vs {
 		if v.Code+" "+v.Pointer == r.Probe {

@@ -19,7 +19,7 @@ type Field struct {
 
 // Fields lists the members of a payload in the order of its type; members of members have
 // names with a slash.
-func (f *Form) Fields() []Field { return f.payload.describe("") }
+func (f *Form) Fields() []Field { return f.shapes().payload.describe("") }
 
 func (s *Shape) describe(above string) []Field {
 	var out []Field
@@ -100,7 +100,7 @@ func (f *Form) Prompt() string {
 	line("\n## Fields\n")
 	line("| field | needed | form | meaning |\n| --- | --- | --- | --- |")
 	sorts := map[string]bool{}
-	f.payload.walk("", func(_ string, s *Shape) { sorts[s.text] = true })
+	f.shapes().payload.walk("", func(_ string, s *Shape) { sorts[s.text] = true })
 	for _, d := range f.Fields() {
 		needed := "yes"
 		if d.Optional {
@@ -124,7 +124,7 @@ func (f *Form) Prompt() string {
 		}
 	}
 	line("\n## What belongs to the program\n")
-	line("Leave these out; sending one is refused: %s.", "`"+strings.Join(f.owned, "`, `")+"`")
+	line("Leave these out; sending one is refused: %s.", "`"+strings.Join(f.shapes().owned, "`, `")+"`")
 	line("\n## Limits\n")
 	line("%d bytes, %d levels, %d values.", f.Limits.Bytes, f.Limits.Depth, f.Limits.Values)
 	line("\n## When it is refused\n")
@@ -156,7 +156,7 @@ func (f *Form) Prompt() string {
 // raises reports whether a submission of the kind can meet a code.
 func (f *Form) raises(code string) bool {
 	refs, quotes := false, false
-	f.payload.walk("", func(_ string, s *Shape) {
+	f.shapes().payload.walk("", func(_ string, s *Shape) {
 		refs = refs || s.ref != ""
 		quotes = quotes || s.text == "quote"
 	})

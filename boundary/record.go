@@ -96,7 +96,7 @@ func stored(data []byte) ([]byte, error) {
 func (f *Form) check(data []byte) []Violation {
 	n, vs := ReadJSON(bytes.NewReader(data), recordLimits)
 	if n != nil {
-		vs = append(vs, f.record.Check(n, nil)...)
+		vs = append(vs, f.shapes().record.Check(n, nil)...)
 	}
 	return vs
 }
@@ -145,7 +145,7 @@ func (f *Form) Unseal(data []byte, into any) error {
 		}
 	}
 	if n, vs = f.lift(n); len(vs) == 0 {
-		vs = f.record.Check(n, nil)
+		vs = f.shapes().record.Check(n, nil)
 	}
 	if len(vs) > 0 {
 		return &RecordError{"boundary/record-shape", vs[0].Line, fmt.Sprintf("%s: %s", vs[0].Pointer, vs[0].Message)}

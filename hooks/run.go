@@ -185,15 +185,11 @@ var trackedKinds = slices.DeleteFunc(slices.Clone(Kinds), func(f *boundary.Form)
 func channel(t *lint.Target, r *repo.Repo) boundary.ChannelOptions {
 	o := boundary.ChannelOptions{Kinds: trackedKinds, All: t.Mode != lint.ModeStaged}
 	if t.Mode == lint.ModeRange {
-		o.History = func(ctx context.Context, dirs, names []string) ([]boundary.Change, error) {
-			ids, err := t.CommitIDs()
-			if err != nil {
-				return nil, err
-			}
-			changes, err := r.CommitChanges(ctx, ids, dirs, names)
+		o.History = func(ctx context.Context, dirs []string) ([]boundary.Change, error) {
+			changes, err := r.CommitChanges(ctx, t.IDs, dirs)
 			out := make([]boundary.Change, len(changes))
 			for i, c := range changes {
-				out[i] = boundary.Change{Commit: c.Commit, Path: c.Path, Added: c.Status == 'A', Removed: c.Status == 'D', Read: func() ([]byte, error) { return r.Blob(c.ID) }}
+				out[i] = boundary.Change{Commit: c.Commit, Path: c.Path, Added: c.Status == 'A', Removed: c.Status == 'D'}
 			}
 			return out, err
 		}

@@ -42,7 +42,8 @@ type Target struct {
 	Head    string
 	Tip     string // commit whose history is asked; "" if there is none yet
 	Commits int
-	Area    string // only findings whose code begins so
+	IDs     []string // of the commits of a range, oldest first
+	Area    string   // only findings whose code begins so
 
 	Known func() []finding.Check      // every code there is, for the severities of the configuration
 	Raise map[string]finding.Severity // severities that the caller raises
@@ -257,7 +258,7 @@ func New(r *repo.Repo, ids []string, on, trusted string) (*Target, error) {
 
 // between makes a target of the net change from one commit to another.
 func (t *Target) between(from, to string, trusted *repo.Snapshot, ids []string) (err error) {
-	t.Tip, t.Commits = to, len(ids)
+	t.Tip, t.Commits, t.IDs = to, len(ids), ids
 	t.commits = func() ([]finding.Commit, error) { return commits(t.repo, ids) }
 	if t.New, err = t.repo.Tree(to + "^{tree}"); err != nil {
 		return err
@@ -288,19 +289,6 @@ func commits(r *repo.Repo, ids []string) ([]finding.Commit, error) {
 		out[i] = finding.Commit{ID: c.ID, Tree: c.Tree, Parents: c.Parents, Message: c.Message}
 	}
 	return out, err
-}
-
-// CommitIDs are the commits that are judged, oldest first; none where no commits are.
-func (t *Target) CommitIDs() ([]string, error) {
-	if t.commits == nil {
-		return nil, nil
-	}
-	all, err := t.commits()
-	ids := make([]string, len(all))
-	for i, c := range all {
-		ids[i] = c.ID
-	}
-	return ids, err
 }
 
 // MergeWith judges what merging other into ours would give, with the configuration of other:

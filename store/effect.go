@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 )
 
@@ -25,10 +24,10 @@ var ErrEffectUnknown = &stateError{"store/effect-unknown", "it is not known whet
 
 const effects = "state/effects"
 
-var effectID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
-
 func effectName(id string) (Name, error) {
-	if !effectID.MatchString(id) {
+	if id == "" || len(id) > 128 || id[0] == '.' || strings.ContainsFunc(id, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
+	}) {
 		return Name{}, fmt.Errorf("%q is no name of an effect", id)
 	}
 	return Name{Private, path.Join(effects, id+".json")}, nil

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -64,8 +63,14 @@ func (c *call) entry(r *repo.Repo) boundary.Call {
 // plainFlags are flags whose values are words of our own.
 var plainFlags = []string{"format", "status", "part", "profile", "method", "gate", "hooks", "resolve", "fail-on", "color", "quoted-from", "last"}
 
-// plainArgument is an argument that names something of ours.
-var plainArgument = regexp.MustCompile(`^([A-Z]{1,6}-[0-9A-Za-z-]{1,80}|[a-z][a-z.-]{1,40})$`)
+// isPlain reports whether an argument names something of ours: an id, or a word.
+func isPlain(s string) bool {
+	prefix, rest, id := strings.Cut(s, "-")
+	if id && prefix != "" && len(prefix) <= 6 && strings.Trim(prefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+		return rest != "" && len(rest) <= 80 && strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-") == ""
+	}
+	return len(s) > 1 && len(s) <= 41 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz.-") == "" && s[0] >= 'a'
+}
 
 // redacted is the command line as far as it may be kept: the names of flags, values that are
 // words of our own, and ids. Everything else is a dot: texts, paths and credentials alike.
@@ -82,14 +87,14 @@ func (c *call) redacted() []string {
 				value = ""
 			}
 		}
-		if slices.Contains(plainFlags, name) && plainArgument.MatchString(c.String(name)) {
+		if slices.Contains(plainFlags, name) && isPlain(c.String(name)) {
 			value = "=" + c.String(name)
 		}
 		out = append(out, "--"+name+value)
 	}
 	slices.Sort(out)
 	for _, a := range c.Args().Slice() {
-		if !plainArgument.MatchString(a) || boundary.Secret(a) != "" {
+		if !isPlain(a) || boundary.Secret(a) != "" {
 			a = "."
 		}
 		out = append(out, a)
