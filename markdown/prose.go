@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
 )
 
-// Strays says what in a text would reach beyond the section that it is put into, or is
-// raw HTML; "" if it stays inside: no heading of level 1 or 2, no HTML, no fence or comment
-// left open, no link definition. Lists, tables, emphasis, code and deeper headings are
-// fine.
+// Strays says what in a text would reach beyond the section that it is put into, or is more
+// than text; "" if it stays inside: no heading of level 1 or 2, no HTML, no image, no fence or
+// comment left open, no link definition. Lists, tables, emphasis, links, code and deeper
+// headings are fine.
 func Strays(src []byte) string {
 	const probe = "\n\n## after\n"
 	d, err := Parse(append(bytes.Clone(src), probe...))
@@ -35,16 +36,8 @@ func Strays(src []byte) string {
 			}
 		case *ast.HTMLBlock:
 			problem = "holds raw HTML"
-		case *ast.Paragraph:
-			for i := range n.Lines().Len() {
-				line := n.Lines().At(i)
-				if t := bytes.TrimSpace(line.Value(d.src[d.body:])); len(t) > 0 && t[0] == '[' && bytes.Contains(t, []byte("]:")) {
-					problem = "holds a link definition"
-				}
-			}
-			if raw := d.linesOf(n).In(d.src); bytes.Contains(raw, []byte("<!--")) || bytes.Contains(raw, []byte("![")) {
-				problem = "holds a comment or an image"
-			}
+		case *ast.Paragraph, *ast.TextBlock:
+			problem = straysInline(n.Lines().Value(d.src[d.body:]))
 		}
 		if problem != "" {
 			return ast.WalkStop, nil
@@ -52,4 +45,54 @@ func Strays(src []byte) string {
 		return ast.WalkContinue, nil
 	})
 	return problem
+}
+
+// straysInline says what the text of one paragraph holds that is no text.
+func straysInline(raw []byte) string {
+	for line := range bytes.Lines(raw) {
+		if t := bytes.TrimSpace(line); len(t) > 0 && t[0] == '[' && bytes.Contains(t, []byte("]:")) {
+			return "holds a link definition"
+		}
+	}
+	if !bytes.ContainsRune(raw, '<') && !bytes.Contains(raw, []byte("![")) {
+		return ""
+	}
+	if bytes.Contains(raw, []byte("<!--")) {
+		return "holds a comment"
+	}
+	if len(raw) > maxInlineText || tooManyMarks(raw) {
+		return "holds what may be HTML or an image, and too much beside it to tell"
+	}
+	bare, html := withoutCode(raw)
+	switch {
+	case html >= 0:
+		return "holds raw HTML"
+	case bytes.Contains(bare, []byte("![")): // also one whose target would be defined elsewhere
+		return "holds an image"
+	}
+	return ""
+}
+
+// withoutCode returns the text of one paragraph with back-ticks for the content of its code
+// spans, and where raw HTML begins, -1 if there is none.
+func withoutCode(raw []byte) (bare []byte, html int) {
+	bare, html = bytes.Clone(raw), -1
+	_ = ast.Walk(inlines.Parse(text.NewReader(raw)), func(n ast.Node, enter bool) (ast.WalkStatus, error) {
+		switch n := n.(type) {
+		case *ast.RawHTML:
+			if at := n.Segments.At(0).Start; html < 0 {
+				html = at
+			}
+		case *ast.CodeSpan:
+			for c := n.FirstChild(); c != nil && enter; c = c.NextSibling() {
+				if t, ok := c.(*ast.Text); ok {
+					for i := t.Segment.Start; i < t.Segment.Stop; i++ {
+						bare[i] = '`'
+					}
+				}
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return bare, html
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/text"
 )
 
 // opening is what Markdown would not read as the beginning of a paragraph, or what a reader
@@ -61,30 +60,9 @@ func oneParagraph(s string) bool {
 
 // noInline says what of a line's inline Markdown is no text to read.
 func noInline(s string) (at int, why string) {
-	raw := []byte(s)
-	root := inlines.Parse(text.NewReader(raw))
-	_ = ast.Walk(root, func(n ast.Node, enter bool) (ast.WalkStatus, error) {
-		switch n := n.(type) {
-		case *ast.RawHTML:
-			if enter {
-				at, why = n.Segments.At(0).Start, "holds raw HTML"
-				return ast.WalkStop, nil
-			}
-		case *ast.CodeSpan: // blanked, so that what is left is what is not code
-			if enter {
-				for c := n.FirstChild(); c != nil; c = c.NextSibling() {
-					if t, ok := c.(*ast.Text); ok {
-						for i := t.Segment.Start; i < t.Segment.Stop; i++ {
-							raw[i] = '`'
-						}
-					}
-				}
-			}
-		}
-		return ast.WalkContinue, nil
-	})
-	if why != "" {
-		return at, why
+	raw, html := withoutCode([]byte(s))
+	if html >= 0 {
+		return html, "holds raw HTML"
 	}
 	for i := 0; i < len(raw); {
 		for i < len(raw) && raw[i] == ' ' {
