@@ -13,6 +13,7 @@ import (
 
 	"assent/boundary"
 	"assent/finding"
+	"assent/hooks"
 	"assent/skmb"
 )
 
@@ -57,9 +58,11 @@ func alphabetic(n int) string { return strings.Repeat("b", n) }
 
 // matrix makes the cases of one payload type out of its fields and their tags.
 type matrix struct {
-	root  reflect.Type
-	owned []string
-	cases []matrixCase
+	root    reflect.Type
+	owned   []string
+	foreign []string // names that belong to the program in other kinds
+	item    bool     // the payload is a list of items, of which the cases make one
+	cases   []matrixCase
 }
 
 type matrixCase struct {
@@ -78,8 +81,16 @@ type spoil struct {
 type member struct{ name, value string }
 
 func (m *matrix) add(name string, s spoil, want ...string) {
+	doc := s.build(m.root, "", "")
+	if m.item {
+		doc, want = "["+doc+"]", slices.Clone(want)
+		for i, w := range want {
+			code, pointer, _ := strings.Cut(w, " ")
+			want[i] = code + " /0" + pointer
+		}
+	}
 	slices.Sort(want)
-	m.cases = append(m.cases, matrixCase{name, s.build(m.root, "", ""), want})
+	m.cases = append(m.cases, matrixCase{name, doc, want})
 }
 
 func (s spoil) build(t reflect.Type, tag reflect.StructTag, at string) string {
@@ -148,6 +159,11 @@ func (m *matrix) object(t reflect.Type, at string) {
 		if !own[name] {
 			m.add(at+"/ owned "+name, with(name), "boundary/owned-field "+at+"/"+name)
 			m.add(at+"/ owned "+name+" in capitals", with(strings.ToUpper(name)), "boundary/unknown-field "+at+"/"+strings.ToUpper(name))
+		}
+	}
+	for _, name := range m.foreign {
+		if !own[name] && !slices.Contains(m.owned, name) {
+			m.add(at+"/ "+name+" of another kind", with(name), "boundary/unknown-field "+at+"/"+name)
 		}
 	}
 	if at != "" {
@@ -219,7 +235,7 @@ func (m *matrix) text(t reflect.Type, tag reflect.StructTag, at string) {
 		}
 		return
 	}
-	least, most, prose := limit(tag, "minLength", 0), limit(tag, "maxLength", 0), tag.Get("text") == "prose"
+	least, most, sort := limit(tag, "minLength", 0), limit(tag, "maxLength", 0), tag.Get("text")
 	pattern := strings.Contains(tag.Get("jsonschema"), "pattern=")
 	m.add(at+" empty", spoil{at: at, value: `""`}, ifTrue(least > 0, "boundary/length "+at)...)
 	m.add(at+" longest", spoil{at: at, value: quote(alphabetic(most))})
@@ -236,9 +252,9 @@ func (m *matrix) text(t reflect.Type, tag reflect.StructTag, at string) {
 	m.add(at+" longest in characters of four bytes", spoil{at: at, value: quote(strings.Repeat("𝄞", most))})
 	m.add(at+" one character of four bytes too many", spoil{at: at, value: quote(strings.Repeat("𝄞", most+1))}, "boundary/length "+at)
 	m.add(at+" turned around", spoil{at: at, value: quote("a\u202e")}, "boundary/text-unsafe "+at)
-	m.add(at+" with two lines", spoil{at: at, value: quote("a\nb")}, ifTrue(!prose, "boundary/text-unsafe "+at)...)
+	m.add(at+" with two lines", spoil{at: at, value: quote("a\nb")}, ifTrue(sort == "line" || sort == "rule", "boundary/text-unsafe "+at)...)
 	if most > 2 {
-		m.add(at+" that is a heading", spoil{at: at, value: quote("# a")}, ifTrue(prose, "boundary/text-unsafe "+at)...)
+		m.add(at+" that is a heading", spoil{at: at, value: quote("# a")}, ifTrue(sort == "prose" || sort == "rule", "boundary/text-unsafe "+at)...)
 	}
 }
 
@@ -302,11 +318,20 @@ func judge[P, W any](t *testing.T, k *boundary.Kind[P, W]) {
 		_, err := k.Read(strings.NewReader(doc), "<stdin>")
 		return err
 	}
-	m := &matrix{root: reflect.TypeFor[P](), owned: k.Owned()}
+	m := &matrix{root: reflect.TypeFor[P](), owned: k.Owned(), item: k.Items != ""}
+	for _, other := range append([]*boundary.Form{learnedKind.Form}, hooks.Kinds...) {
+		m.foreign = append(m.foreign, other.Owned()...)
+	}
+	slices.Sort(m.foreign)
+	m.foreign = slices.Compact(m.foreign)
 	if err := read(k.Example); err != nil {
 		t.Fatalf("the example is not taken: %v", err)
 	}
-	if full := (spoil{}).build(m.root, "", ""); read(full) != nil {
+	full := (spoil{}).build(m.root, "", "")
+	if m.item {
+		full = "[" + full + "]"
+	}
+	if read(full) != nil {
 		t.Fatalf("a payload with all fields is not taken: %v\n%s", read(full), full)
 	}
 	m.object(m.root, "")
@@ -342,6 +367,7 @@ func judge[P, W any](t *testing.T, k *boundary.Kind[P, W]) {
 // code and the pointer of that way.
 func TestMatrix(t *testing.T) {
 	t.Run("skmb-decision", func(t *testing.T) { judge(t, skmb.DecisionKind) })
+	t.Run("a batch", func(t *testing.T) { judge(t, learnedKind) })
 	t.Run("every type of field", func(t *testing.T) {
 		judge(t, kind[everyPayload, everyRecord]("every-type", everyExample))
 	})

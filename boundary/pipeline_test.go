@@ -116,6 +116,9 @@ var learnedKind = boundary.Define[learnedPayload, learnedRecord](boundary.Spec[l
 	Coverage: []boundary.Coverage[*learned]{{Of: "messages", Need: func(w *learned) []string { return w.need }}},
 	Source: func(w *learned, i *boundary.Item[learnedPayload], pointer string) (boundary.Source, error) {
 		m := w.messages[i.Text(strings.TrimSuffix(pointer, "quote")+"ref")]
+		if m.text == "" {
+			return boundary.Source{}, &boundary.GroundError{Code: "boundary/ground-path", Message: "the transcript is gone"}
+		}
 		return boundary.Source{Data: []byte(m.text), Provenance: m.Provenance}, nil
 	},
 	Rules: []boundary.Rule[learnedPayload, *learned]{
@@ -453,6 +456,16 @@ func TestVerdictGrid(t *testing.T) {
 	}
 	if want := len(trusts) * len(scopes) * len(fresh) * len(intact) * len(quotes); count != want || count < 2000 {
 		t.Errorf("%d of %d combinations", count, want)
+	}
+}
+
+// A source that is not there is told at the quote; any other failure of the room is one.
+func TestSourceIsGone(t *testing.T) {
+	w := theWorld()
+	w.messages["m1"] = said("app", "")
+	_, err := submit(t, door(t), "["+add+"]", w)
+	if got := found(t, err); !slices.Equal(got, []string{"boundary/ground-path /0/quotes/0/quote"}) || !strings.Contains(err.Error(), "the transcript is gone") {
+		t.Errorf("got %q: %v", got, err)
 	}
 }
 

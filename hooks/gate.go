@@ -25,6 +25,10 @@ var Codes = []finding.Check{
 		Doc: "Git runs no pre-commit for fast-forwards, rebase picks, cherry-picks, reverts and am. What HEAD then carries was judged afterwards."},
 }
 
+// IndexCodes are findings about the index as a whole.
+var IndexCodes = []finding.Check{{Code: "boundary/index-moved", Severity: finding.Error, Fixed: true, Proves: "wiring", Title: "the index changed while it was judged",
+	Doc: "Another process staged something while pre-commit looked at the index, so what was judged is not what would be committed. Commit again."}}
+
 // GateFinding is the finding about a commit of which a receipt tells; ok is false if it tells
 // nothing.
 func GateFinding(v shortcut.Verdict, id string) (f finding.Finding, ok bool) {

@@ -8,6 +8,7 @@ import (
 	"assent/finding"
 	"assent/hooks/shortcut"
 	"assent/lint"
+	"assent/repo"
 	"assent/store"
 )
 
@@ -28,6 +29,7 @@ func judgeStaged(r *run) error {
 	if watch == nil {
 		watch = lint.Watch(config.Default())
 	}
+	mark := r.repo.IndexMark()
 	staged, err := r.repo.Staged(r.ctx, watch...)
 	if err != nil {
 		return err
@@ -42,6 +44,14 @@ func judgeStaged(r *run) error {
 	if err != nil {
 		return err
 	}
+	if r.meanwhile != nil {
+		r.meanwhile()
+	}
+	if moved, err := r.moved(mark, target.Staged); err != nil {
+		return err
+	} else if moved { // what was judged is not what Git will commit
+		report.Add(finding.Result{Findings: []finding.Finding{indexMoved}})
+	}
 	remember(r.repo, target)
 	r.code = report.Exit()
 	switch r.code {
@@ -53,6 +63,23 @@ func judgeStaged(r *run) error {
 	r.witness(target, depends.Load())
 	r.print(report)
 	return nil
+}
+
+// indexMoved is the finding that something else was judged than what will be committed.
+var indexMoved = finding.Finding{Code: "boundary/index-moved", Severity: finding.Error, Fixed: true, Title: IndexCodes[0].Title,
+	Message: "the index was changed while it was judged", Fix: "commit again"}
+
+// moved reports whether the index holds something else than what was judged. Programs that only
+// refresh it write it anew all the time, so its content is compared where its bytes differ.
+func (r *run) moved(mark string, judged *repo.Staged) (bool, error) {
+	if r.repo.IndexMark() == mark {
+		return false, nil
+	}
+	now, err := r.repo.Staged(r.ctx, judged.Watch...)
+	if err != nil {
+		return false, err
+	}
+	return !slices.Equal(now.Changes, judged.Changes) || !slices.Equal(now.Entries, judged.Entries), nil
 }
 
 // witness writes down what was judged. Clean is only what the watched paths decided, and

@@ -45,8 +45,9 @@ type run struct {
 	repo  *repo.Repo
 	code  int // exit code, in events that may stop Git
 
-	looked  *shortcut.Look
-	verdict string // on HEAD, if it was judged just now
+	looked    *shortcut.Look
+	verdict   string // on HEAD, if it was judged just now
+	meanwhile func() // tests only: happens while the index is judged
 }
 
 // Run runs the steps of an event and returns the exit code for Git. In an event that may
@@ -209,7 +210,7 @@ func channel(t *lint.Target, r *repo.Repo) boundary.ChannelOptions {
 
 // AllCodes is the list of every check of every domain, and of lint itself.
 func AllCodes() []finding.Check {
-	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, boundary.Checks(boundary.ChannelOptions{}), approval.Codes, Codes, lint.Codes)
+	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, boundary.Checks(boundary.ChannelOptions{}), IndexCodes, approval.Codes, Codes, lint.Codes)
 }
 
 // Required is the least level of a yes to a decision.

@@ -10,8 +10,58 @@ import (
 	"time"
 
 	"assent/finding"
+	"assent/repo"
 	"assent/store"
 )
+
+// What is staged while the index is judged does not slip through; a mere refresh stops nothing.
+func TestIndexMoved(t *testing.T) {
+	home := t.TempDir()
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org"}
+	dir := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		out, err := repo.Run(context.Background(), repo.Command{Name: "git", Args: args, Dir: dir, Env: env})
+		if err != nil || out.Code != 0 {
+			t.Fatalf("git %v: %v %s", args, err, out.Stderr)
+		}
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(dir+"/"+name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("init", "-q")
+	write("a", "1")
+	git("add", "a")
+	for _, c := range []struct {
+		name      string
+		meanwhile func()
+		code      int
+	}{
+		{"nothing happens", func() {}, finding.ExitOK},
+		{"a refresh", func() {
+			later := time.Now().Add(time.Hour)
+			_ = os.Chtimes(dir+"/a", later, later)
+			git("update-index", "--refresh")
+		}, finding.ExitOK},
+		{"another file is staged", func() { write("b", "1"); git("add", "b") }, finding.ExitFindings},
+		{"a file is staged with other content", func() { write("a", "2"); git("add", "a") }, finding.ExitFindings},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			event := Event{Name: "pre-commit", Group: Guard, Stops: true, Limit: time.Minute, Steps: []Step{{"step", func(r *run) error {
+				r.meanwhile = c.meanwhile
+				return judgeStaged(r)
+			}}}}
+			code := Call{Event: event.Name, Dir: dir, Env: env, Stderr: &out, Now: time.Now, Build: t.Name()}.run(context.Background(), event)
+			if code != c.code || (code != finding.ExitOK) != strings.Contains(out.String(), "boundary/index-moved") {
+				t.Errorf("exit %d: %s", code, out.String())
+			}
+		})
+	}
+}
 
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}

@@ -42,6 +42,23 @@ func (r *Repo) IndexFile() string {
 	return filepath.Join(r.GitDir, "index")
 }
 
+// IndexMark names the bytes of the index: its size, time, and trailer. Two marks that are equal
+// are of one index; that they differ need not mean that its content does.
+func (r *Repo) IndexMark() string {
+	f, err := os.Open(r.IndexFile())
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	var trailer [32]byte
+	n, _ := f.ReadAt(trailer[:min(info.Size(), 32)], max(info.Size()-32, 0))
+	return fmt.Sprintf("%d %d %x", info.Size(), info.ModTime().UnixNano(), trailer[:n])
+}
+
 // ScanIndex reads the index file by itself, without a process: at 100,000 entries every
 // command that reads the index takes longer than a whole hook may. It reads versions 2, 3
 // and 4 with ids of 20 or 32 bytes (gitformat-index(5)) and answers ErrUseGit to all

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -64,9 +65,9 @@ func TestManualFollowsTheTables(t *testing.T) {
 	parts["docs/hooks.md events"] = b.String()
 
 	b.Reset()
-	b.WriteString("| code | stage | class | exit |\n| --- | --- | --- | --- |\n")
+	b.WriteString("| code | stage | class | exit | what is wrong |\n| --- | --- | --- | --- | --- |\n")
 	for _, c := range boundary.Codes() {
-		fmt.Fprintf(&b, "| `%s` | %d | %s | %d |\n", c.Name, c.Stage, c.Class, c.Exit)
+		fmt.Fprintf(&b, "| `%s` | %d | %s | %d | %s |\n", c.Name, c.Stage, c.Class, c.Exit, c.Title)
 	}
 	parts["docs/boundary.md codes"] = b.String()
 
@@ -97,6 +98,50 @@ func TestManualFollowsTheTables(t *testing.T) {
 		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// The manual says what is shown by which test: each of them exists.
+func TestManualNamesTests(t *testing.T) {
+	have := map[string]bool{}
+	for _, p := range goList(t, "./...") {
+		files, err := filepath.Glob(filepath.Join(p.Dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`).FindAllStringSubmatch(string(data), -1) {
+				have[m[1]] = true
+			}
+		}
+	}
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "boundary.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, m := range regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(string(doc), -1) {
+		if named++; !have[m[1]] {
+			t.Errorf("docs/boundary.md names %s, which does not exist", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile("stor(?:y|ies) `([a-z-]+)`(?:, `([a-z-]+)`)?").FindAllStringSubmatch(string(doc), -1) {
+		for _, story := range m[1:] {
+			if story == "" {
+				continue
+			}
+			named++
+			if _, err := os.Stat(filepath.Join("..", "..", "testscripts", story+".txtar")); err != nil {
+				t.Errorf("docs/boundary.md names the story %s: %v", story, err)
+			}
+		}
+	}
+	if named < 60 {
+		t.Errorf("only %d tests are named", named)
 	}
 }
 

@@ -314,12 +314,12 @@ func explainCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			all := allCodes()
+			all := explainable()
 			if c.NArg() == 1 {
 				code := c.Args().First()
 				all = nil
 				var near []string
-				for _, k := range allCodes() {
+				for _, k := range explainable() {
 					switch {
 					case k.Code == code:
 						all = []finding.Check{k}
@@ -370,6 +370,19 @@ func explained(checks []finding.Check) explanations {
 		out.Codes = append(out.Codes, explanation{k.Code, k.Severity, k.Title, k.Doc})
 	}
 	return out
+}
+
+// explainable is every code that a person can meet: those of findings and those by which a
+// submission is refused.
+func explainable() []finding.Check {
+	all := allCodes()
+	for _, c := range boundary.Codes() {
+		if !slices.ContainsFunc(all, func(k finding.Check) bool { return k.Code == c.Name }) {
+			all = append(all, finding.Check{Code: c.Name, Severity: finding.Error, Title: c.Title,
+				Doc: fmt.Sprintf("A submission is refused by it: stage %d, class %s, exit code %d. What to do: %s.", c.Stage, c.Class, c.Exit, c.Fix)})
+		}
+	}
+	return all
 }
 
 // allCodes is the list of every finding code.
