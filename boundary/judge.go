@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,7 +57,7 @@ func parent(pointer string) string { return pointer[:max(strings.LastIndexByte(p
 
 func (j *judging) violate(code, pointer string, at Pos, better, format string, args ...any) {
 	v := NewViolation(code, pointer, at, format, args...)
-	v.Hint = hint(code, better)
+	v.Hint = cmp.Or(better, ruleOf(code).fix)
 	j.vs = append(j.vs, v)
 	j.mark(v)
 }

@@ -264,15 +264,7 @@ func CheckNode[T any](n *Node, source string, more []Violation) error {
 	return refuse(source, vs)
 }
 
-// hint joins a hint's parts: what stands in the code's row, unless there is something better.
-func hint(code, better string) string {
-	if better != "" {
-		return better
-	}
-	return ruleOf(code).fix
-}
-
-// names joins names for a message, at most n of them.
+// listed joins names for a message, at most n of them.
 func listed(names []string, n int) string {
 	if len(names) <= n {
 		return strings.Join(names, ", ")

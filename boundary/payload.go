@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -211,19 +211,21 @@ func fitting(b *bytes.Buffer, s *Shape, n *Node) {
 
 // refuse makes the refusal of a submission of the kind.
 func (f *Form) refuse(source string, vs []Violation) *Refusal {
-	for i, v := range vs {
-		if name, ok := f.Codes[v.Code]; ok {
-			vs[i].Code = name
-		}
-	}
-	r := refuse(source, vs)
+	r := refuse(source, f.named(vs))
 	r.Kind, r.Example = f.Name, f.Example
 	return r
 }
 
-// AsRefusal finds the refusal in an error.
-func AsRefusal(err error) (*Refusal, bool) {
-	var r *Refusal
-	ok := errors.As(err, &r)
-	return r, ok
+// named gives codes the names that they have in the kind's room.
+func (f *Form) named(vs []Violation) []Violation {
+	if len(f.Codes) == 0 {
+		return vs
+	}
+	out := slices.Clone(vs)
+	for i, v := range out {
+		if name, ok := f.Codes[v.Code]; ok {
+			out[i].Code = name
+		}
+	}
+	return out
 }

@@ -210,10 +210,11 @@ func (k *Kind[P, W]) turnDown(ctx context.Context, p *Payload[P], d Door, vs []V
 		}
 		refusal = k.refuse(p.source, all)
 		c := d.Call
-		c.Verdict, c.Stages, c.Retry = "refused", stages(all, 10), retry(before)
+		last := 10
 		if p.root == nil {
-			c.Stages = stages(all, 2)
+			last = 2
 		}
+		c.Verdict, c.Stages, c.Retry = "refused", stages(k.named(all), last), retry(before)
 		if _, err := c.Append(tx, d.Env.Now()); err != nil || !d.Keep || p.raw == nil {
 			return err
 		}

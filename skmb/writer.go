@@ -34,9 +34,6 @@ type Writer struct {
 	Elsewhere func(ctx context.Context) ([]string, error)
 }
 
-// treeRoot is the store's name for the top of the worktree.
-const treeRoot = "tree"
-
 // Done is what a verb did.
 type Done struct {
 	IDs   []string
@@ -91,7 +88,7 @@ func (w *Writer) publish(ctx context.Context, tx *store.Tx, d *draft, done *Done
 		if err != nil {
 			return nil, err
 		}
-		if err := tx.Put(store.Record, store.Name{Root: treeRoot, Path: name}, d.files[name], before); err != nil {
+		if err := tx.Put(store.Record, store.Name{Root: boundary.TreeRoot, Path: name}, d.files[name], before); err != nil {
 			return nil, err
 		}
 		if id := strings.TrimSuffix(path.Base(name), ".json"); approval.Path(id) == name {

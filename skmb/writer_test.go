@@ -44,7 +44,7 @@ func newDesk(t testing.TB, files map[string]string) *desk {
 		d.put(name, text)
 	}
 	s, err := store.Open(store.Options{
-		Private: filepath.Join(d.dir, "private"), Roots: map[string]string{treeRoot: filepath.Join(d.dir, "tree")},
+		Private: filepath.Join(d.dir, "private"), Roots: map[string]string{boundary.TreeRoot: filepath.Join(d.dir, "tree")},
 		Now: func() time.Time { return d.now }, LockWait: time.Minute,
 	})
 	must(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"assent/approval"
+	"assent/boundary"
 	"assent/store"
 )
 
@@ -16,7 +17,7 @@ func repositoryID(tx *store.Tx) (string, error) {
 	type identity struct {
 		ID string `json:"id"`
 	}
-	name := store.Name{Root: treeRoot, Path: ".assent/repository.json"}
+	name := store.Name{Root: boundary.TreeRoot, Path: ".assent/repository.json"}
 	f, err := tx.Read(name)
 	if err != nil {
 		return "", err

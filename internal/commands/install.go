@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"assent/boundary"
 	"assent/finding"
 	"assent/hooks"
 	"assent/install"
@@ -192,7 +193,7 @@ func (c *call) makeBase(s *store.Store, want map[string][]byte) error {
 	_, err := s.Update(c.ctx, func(tx *store.Tx) error {
 		made = nil
 		for _, name := range sortedKeys(want) {
-			n := store.Name{Root: treeRoot, Path: name}
+			n := store.Name{Root: boundary.TreeRoot, Path: name}
 			f, err := tx.Read(n)
 			if err != nil {
 				return err

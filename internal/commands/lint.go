@@ -212,7 +212,7 @@ func (c *call) writeBaseline(r *repo.Repo, t *lint.Target, report finding.Report
 	}
 	defer s.Close()
 	_, err = s.Update(c.ctx, func(tx *store.Tx) error {
-		name := store.Name{Root: treeRoot, Path: t.Config.Baseline}
+		name := store.Name{Root: boundary.TreeRoot, Path: t.Config.Baseline}
 		old, err := tx.Read(name)
 		if err != nil {
 			return err

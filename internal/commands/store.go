@@ -5,20 +5,18 @@ import (
 	"slices"
 	"time"
 
+	"assent/boundary"
 	"assent/config"
 	"assent/hooks"
 	"assent/repo"
 	"assent/store"
 )
 
-// treeRoot is the name under which a store knows the top of the worktree.
-const treeRoot = "tree"
-
 // store opens the clone's store with the worktree as a root.
 func (c *call) store(r *repo.Repo) (*store.Store, error) {
 	roots := map[string]string{}
 	if !r.Bare() {
-		roots[treeRoot] = r.Root
+		roots[boundary.TreeRoot] = r.Root
 	}
 	return store.Open(store.Options{
 		Private: hooks.Private(r), Share: r.Share(), Roots: roots, Now: c.Now, LockWait: lockWait, Fault: fault,
