@@ -52,7 +52,7 @@ func (s *Shape) form() string {
 		if s.unique {
 			unique = " different"
 		}
-		return fmt.Sprintf("array of %s to %d%s items: %s", number(s.minLength), s.maxLength, unique, s.elem.form())
+		return fmt.Sprintf("array of %s%s items: %s", between(s.minLength, s.maxLength), unique, s.elem.form())
 	case Object:
 		if s.elem != nil {
 			return fmt.Sprintf("object of at most %d members: %s", s.maxLength, s.elem.form())
@@ -64,7 +64,7 @@ func (s *Shape) form() string {
 		if s.enum != nil {
 			return "one of " + strings.Join(s.enum, ", ")
 		}
-		form := fmt.Sprintf("%s, %s to %d characters", texts[s.text], number(s.minLength), s.maxLength)
+		form := fmt.Sprintf("%s, %s characters", texts[s.text], between(s.minLength, s.maxLength))
 		if s.pattern != nil {
 			form += ", " + s.pattern.String()
 		}
@@ -76,11 +76,11 @@ func (s *Shape) form() string {
 	return s.kind.String()
 }
 
-func number(n int) string {
-	if n == 0 {
-		return "no"
+func between(least, most int) string {
+	if least == 0 {
+		return fmt.Sprintf("at most %d", most)
 	}
-	return fmt.Sprint(n)
+	return fmt.Sprintf("%d to %d", least, most)
 }
 
 // Prompt is the text that tells a model how to submit: the one command, every field, what

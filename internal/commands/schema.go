@@ -134,7 +134,7 @@ func fileSum(name string) string {
 func submitFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "key", Usage: "the same `KEY` with the same payload gives the same answer; without it the payload is its own key"},
-		&cli.StringFlag{Name: "schema-sha256", Usage: "refuse if the schema is another than the one that `assent schema` printed, of this `SHA256`"},
+		&cli.StringFlag{Name: "schema-sha256", Usage: "refuse if the schema is another than the one of this `SHA256`, as assent schema printed it"},
 		&cli.StringFlag{Name: "claim-provider", Usage: "note in the log that the model is of this `PROVIDER`"},
 		&cli.StringFlag{Name: "claim-model", Usage: "note in the log that this `MODEL` wrote it"},
 		&cli.StringFlag{Name: "claim-model-version", Usage: "and its `VERSION`"},
