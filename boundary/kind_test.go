@@ -521,3 +521,30 @@ func TestCheckNode(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A map takes any names, values of its vocabulary, and no more than it may have.
+func TestMaps(t *testing.T) {
+	type moods struct {
+		Moods map[string]mood `json:"moods" jsonschema:"maxItems=2" jsonschema_description:"x"`
+	}
+	for doc, want := range map[string]string{
+		`{"moods":{}}`: "",
+		`{"moods":{"a/b":"calm","any name":"wild"}}`:   "",
+		`{"moods":{"a":"calm","b":"wild","c":"calm"}}`: "1:10 boundary/length /moods",
+		`{"moods":{"a/b":"angry"}}`:                    "1:17 boundary/enum /moods/a~1b",
+		`{"moods":{"a":1}}`:                            "1:15 boundary/type /moods/a",
+		`{"moods":[]}`:                                 "1:10 boundary/type /moods",
+	} {
+		n, vs := boundary.ReadJSON(strings.NewReader(doc), boundary.DefaultLimits)
+		err := boundary.CheckNode[moods](n, "x", vs)
+		if want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", doc, err)
+			}
+			continue
+		}
+		if got := told(refusal(t, err).Violations); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: got %q, want %q", doc, got, want)
+		}
+	}
+}

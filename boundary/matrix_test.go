@@ -249,6 +249,11 @@ func (m *matrix) text(t reflect.Type, tag reflect.StructTag, at string) {
 		m.add(at+" beside its pattern", spoil{at: at, value: `"a1"`}, "boundary/pattern "+at)
 		return
 	}
+	if most > 3 {
+		for _, v := range []string{" a", "a ", "a  b"} {
+			m.add(fmt.Sprintf("%s with blanks that do not stay: %q", at, v), spoil{at: at, value: quote(v)}, ifTrue(sort == "line" || sort == "rule" && v != "a  b", "boundary/text-unsafe "+at)...)
+		}
+	}
 	m.add(at+" longest in characters of four bytes", spoil{at: at, value: quote(strings.Repeat("𝄞", most))})
 	m.add(at+" one character of four bytes too many", spoil{at: at, value: quote(strings.Repeat("𝄞", most+1))}, "boundary/length "+at)
 	m.add(at+" turned around", spoil{at: at, value: quote("a\u202e")}, "boundary/text-unsafe "+at)
