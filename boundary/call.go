@@ -1,11 +1,13 @@
 package boundary
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -170,16 +172,28 @@ func stages(vs []Violation, last int) []StageLog {
 	return out
 }
 
+// stands notes what a submission is for, and what it rests on. A name that is no plain one is
+// noted by its digest: the log holds no text that came in.
+func (c *Call) stands(unit Unit) {
+	plain := func(s string) string {
+		if len(s) > 200 || Unsafe(s, "line") != "" || Secret(s) != "" || strings.HasPrefix(s, "/") {
+			return "sha256:" + hexSum([]byte(s))
+		}
+		return s
+	}
+	c.Unit, c.Basis = plain(unit.Name), plain(cmp.Or(unit.Revision, c.Snapshot.Commit))
+}
+
 // earlier finds the refusals of a unit on its basis that nothing accepted came after, newest
 // first, as the end of the log has them.
-func earlier(tx *store.Tx, kind, unit, basis string) (refused []Call, err error) {
+func earlier(tx *store.Tx, call Call) (refused []Call, err error) {
 	lines, err := tx.Tail(CallsLog, logTail)
 	if err != nil {
 		return nil, err
 	}
 	for _, line := range slices.Backward(lines) {
 		var c Call
-		if json.Unmarshal(line, &c) != nil || c.Kind != kind || c.Unit != unit || c.Basis != basis {
+		if json.Unmarshal(line, &c) != nil || c.Kind != call.Kind || c.Unit != call.Unit || c.Basis != call.Basis {
 			continue
 		}
 		if c.Verdict != "refused" {

@@ -1,7 +1,6 @@
 package boundary
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +22,8 @@ type ChannelOptions struct {
 	All   bool    // every record is judged, not only those that changed
 	// History lists what each of several commits changes below directories against its parents;
 	// nil: what is judged is compared with its parents alone.
-	History func(ctx context.Context, dirs []string) ([]Change, error)
+	History   func(ctx context.Context, dirs []string) ([]Change, error)
+	EveryTree bool // History also lists what has a name of store.StrayNames, wherever it is
 	// Came lists what changes in what is judged, where its tree does not hold every file; nil:
 	// the tree does.
 	Came func(context.Context) ([]Change, error)
@@ -62,8 +62,8 @@ var channelRules = []channelRule{
 	{"boundary/row-removed", "a record was removed", "What was said stays said: records are never taken out, and undoing is a record of its own. Bring the file back: `git restore --source=HEAD --staged --worktree` with its path.", "provenance", (*channel).lost},
 	{"boundary/row-changed", "a record was changed", "Records are never changed. Bring the file back: `git restore --source=HEAD --staged --worktree` with its path.", "provenance", nil},
 	{"boundary/subject-vanished", "all records of a kind are gone", "A parent has records of the kind and this tree has none. Bring the directory back.", "provenance", (*channel).vanished},
-	{"boundary/private-staged", "private state is about to be committed", "The file is of the program's private directory: it belongs to one clone. `git rm --cached` takes it out.", "policy", (*channel).private},
-	{"boundary/tmp-staged", "a temporary file of the program is about to be committed", "A process was interrupted while it wrote. `assent recover` completes what it did and removes the file; `git rm --cached` takes it out.", "policy", (*channel).temporary},
+	{"boundary/private-staged", "private state is about to be committed", "The file is of the program's private directory: it belongs to one clone. `git rm --cached` takes it out.", "policy", (*channel).strays},
+	{"boundary/tmp-staged", "a temporary file of the program is about to be committed", "A process was interrupted while it wrote. `assent recover` completes what it did and removes the file; `git rm --cached` takes it out.", "policy", nil},
 }
 
 // Checks are the checks of the channel lock. One pass over the records feeds several codes.
@@ -87,7 +87,7 @@ type sharedChannel struct {
 
 func (s *sharedChannel) report(o ChannelOptions, p *finding.Pass, code string) error {
 	s.once.Do(func() {
-		c := &channel{ChannelOptions: o, Pass: p, shared: s}
+		c := &channel{ChannelOptions: o, Pass: p, shared: s, listed: map[*Form]listing{}}
 		s.err = map[string]error{}
 		if o.History != nil {
 			var dirs []string
@@ -99,6 +99,16 @@ func (s *sharedChannel) report(o ChannelOptions, p *finding.Pass, code string) e
 				s.err["boundary/row-removed"] = err
 				return
 			}
+			type change struct {
+				commit, path string
+				added        bool
+			}
+			said := map[change]bool{} // of a merge there is a change against each parent
+			c.history = slices.DeleteFunc(c.history, func(h Change) bool {
+				this := change{h.Commit, h.Path, h.Added}
+				defer func() { said[this] = true }()
+				return said[this]
+			})
 		}
 		for _, r := range channelRules {
 			if r.run != nil {
@@ -121,6 +131,7 @@ type channel struct {
 	shared *sharedChannel
 	read   map[string][]byte // records by path
 
+	listed  map[*Form]listing
 	history []Change // of commits that are judged one by one
 }
 
@@ -128,34 +139,80 @@ func (c *channel) say(code, name, fix, format string, args ...any) {
 	c.shared.findings = append(c.shared.findings, finding.Finding{Code: code, Path: name, Key: name, Fix: fix, Message: fmt.Sprintf(format, args...)})
 }
 
-const restore = "git restore --source=HEAD --staged --worktree "
+const (
+	restore = "git restore --source=HEAD --staged --worktree -- "
+	takeOut = "git rm -r --cached -- "
+)
 
-// back is the command that undoes what was done to a file: the first parent has it, or nobody
-// has.
+// back is the command that undoes what was done to a file: a parent has it, or nobody has.
 func (c *channel) back(name string) string {
-	if len(c.Parents) > 0 {
-		if _, err := c.Parents[0].Stat(name); err == nil {
-			return restore + name
+	for i, p := range c.Parents {
+		if _, err := p.Stat(name); err != nil {
+			continue
 		}
+		if i == 0 {
+			return restore + finding.Shell(name)
+		}
+		return "git restore --source=MERGE_HEAD --staged --worktree -- " + finding.Shell(name)
 	}
-	return "git rm --cached " + name
+	return takeOut + finding.Shell(name)
 }
 
-// files lists the record files of a kind in a tree, and what else lies among them.
-func files(tree finding.Tree, f *Form) (records, others []string, err error) {
-	entries, err := tree.ReadDir(f.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+// listing is what stands in the directory of a kind's records.
+type listing struct {
+	records []string
+	others  []string // what is no record, the directory itself if it is none
+}
+
+// files lists what stands in the directory of a kind's records. What some file systems take for
+// that directory counts as something else that stands there.
+func files(tree finding.Tree, f *Form) (l listing, err error) {
+	at := "."
+	for part := range strings.SplitSeq(f.Dir, "/") {
+		entries, err := tree.ReadDir(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			return l, nil
+		}
+		if err != nil {
+			return l, err
+		}
+		found := false
+		for _, e := range entries {
+			name := path.Join(at, e.Name())
+			switch {
+			case e.Name() == part && e.IsDir():
+				found = true
+			case e.Name() == part, strings.EqualFold(e.Name(), part) && e.IsDir():
+				l.others = append(l.others, name)
+			}
+		}
+		if at = path.Join(at, part); !found {
+			return l, nil
+		}
 	}
+	entries, err := tree.ReadDir(f.Dir)
 	for _, e := range entries {
 		name := path.Join(f.Dir, e.Name())
 		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".json") {
-			records = append(records, name)
-		} else if !strings.HasPrefix(e.Name(), tmpPrefix) {
-			others = append(others, name)
+			l.records = append(l.records, name)
+		} else if !strings.HasPrefix(e.Name(), store.TemporaryPrefix) {
+			l.others = append(l.others, name)
 		}
 	}
-	return records, others, err
+	return l, err
+}
+
+// files lists what stands in the directory of a kind's records in the tree that is judged.
+func (c *channel) files(f *Form) (listing, error) {
+	l, ok := c.listed[f]
+	if !ok {
+		var err error
+		if l, err = files(c.New, f); err != nil {
+			return l, err
+		}
+		c.listed[f] = l
+	}
+	return l, nil
 }
 
 // changed reports which paths are judged.
@@ -166,7 +223,9 @@ func (c *channel) changed() (func(string) bool, error) {
 	paths, err := c.Changed()
 	set := make(map[string]bool, len(paths))
 	for _, p := range paths {
-		set[p] = true
+		for ; p != "." && !set[p]; p = path.Dir(p) { // a directory changes with what is in it
+			set[p] = true
+		}
 	}
 	return func(p string) bool { return set[p] }, err
 }
@@ -178,18 +237,20 @@ func (c *channel) records() error {
 		return err
 	}
 	c.read = map[string][]byte{}
+	odd := map[string]bool{}
 	var newer error
 	for _, f := range c.Kinds {
-		names, others, err := files(c.New, f)
+		here, err := c.files(f)
 		if err != nil {
 			return err
 		}
-		for _, name := range others {
-			if judged(name) {
-				c.say("boundary/record-unparsable", name, c.back(name), "only records of the kind %s stand here", f.Name)
+		for _, name := range here.others {
+			if judged(name) && !odd[name] {
+				odd[name] = true // one directory may be in the way of several kinds
+				c.say("boundary/record-unparsable", name, c.back(name), "only records of the kind %s stand in %s", f.Name, f.Dir)
 			}
 		}
-		for _, name := range names {
+		for _, name := range here.records {
 			if !judged(name) {
 				continue
 			}
@@ -241,12 +302,12 @@ func (c *channel) audit() error {
 	if err != nil || !touched {
 		return err
 	}
-	entries, _, err := files(c.New, Audit)
+	entries, err := c.files(Audit)
 	if err != nil {
 		return err
 	}
 	told := map[string]bool{} // paths that an entry names
-	for _, entry := range entries {
+	for _, entry := range entries.records {
 		data, err := c.content(entry)
 		if err != nil {
 			return err
@@ -257,10 +318,12 @@ func (c *channel) audit() error {
 		}
 		for _, o := range r.Outputs {
 			told[o.Path] = true
+			if !fs.ValidPath(o.Path) || !there(c.New, o.Path) {
+				c.sayMismatch(entry, o.Path, "git add -- "+finding.Shell(o.Path), "it names %s, which is not there")
+				continue
+			}
 			data, err := c.content(o.Path)
 			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				c.sayMismatch(entry, o.Path, "git add "+o.Path, "it names %s, which is not there")
 			case err != nil:
 				return err
 			case hexSum(data) != o.SHA256:
@@ -272,13 +335,13 @@ func (c *channel) audit() error {
 		if !f.Submitted() {
 			continue
 		}
-		names, _, err := files(c.New, f)
+		here, err := c.files(f)
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
+		for _, name := range here.records {
 			if !told[name] {
-				c.say("boundary/audit-missing", name, "git add "+Audit.Dir, "no audit entry names it")
+				c.say("boundary/audit-missing", name, "git add -- "+Audit.Dir, "no audit entry names it")
 			}
 		}
 	}
@@ -320,35 +383,46 @@ func (c *channel) lost() error {
 		return nil
 	}
 	for _, f := range c.Kinds {
-		have, _, err := files(c.New, f)
+		gone, err := c.gone(f)
 		if err != nil {
 			return err
 		}
-		seen := map[string]bool{}
-		for _, parent := range c.Parents {
-			had, _, err := files(parent, f)
-			if err != nil {
-				return err
-			}
-			for _, name := range had {
-				if seen[name] {
-					continue
-				}
-				removed := !slices.Contains(have, name)
-				same := false
-				if !removed {
-					if same, err = equal(c.New, parent, name); err != nil {
-						return err
-					}
-				}
-				if !same {
-					seen[name] = true
-					c.sayLost(Change{Path: name, Removed: removed})
-				}
-			}
+		for _, l := range gone {
+			c.sayLost(l)
 		}
 	}
 	return nil
+}
+
+// gone lists the records of a kind that a parent has and that are not the same any more.
+func (c *channel) gone(f *Form) (out []Change, err error) {
+	have, err := c.files(f)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, parent := range c.Parents {
+		had, err := files(parent, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range had.records {
+			if seen[name] {
+				continue
+			}
+			removed, same := !slices.Contains(have.records, name), false
+			if !removed {
+				if same, err = equal(c.New, parent, name); err != nil {
+					return nil, err
+				}
+			}
+			if !same {
+				seen[name] = true
+				out = append(out, Change{Path: name, Removed: removed})
+			}
+		}
+	}
+	return out, nil
 }
 
 func (c *channel) sayLost(l Change) {
@@ -358,7 +432,8 @@ func (c *channel) sayLost(l Change) {
 	}
 	fix := c.back(l.Path)
 	if l.Commit != "" {
-		fix = "git checkout " + l.Commit + "^ -- " + l.Path
+		name := finding.Shell(l.Path) // the commit that brought it has it as it was written
+		fix = `git checkout "$(git log -1 --full-history -m --diff-filter=A --format=%H -- ` + name + `)" -- ` + name
 	}
 	c.say(code, l.Path, fix, "%s", what)
 	f := &c.shared.findings[len(c.shared.findings)-1]
@@ -386,58 +461,31 @@ func equal(a, b finding.Tree, name string) (bool, error) {
 // vanished looks for kinds of which nothing is left.
 func (c *channel) vanished() error {
 	for _, f := range c.Kinds {
-		have, _, err := files(c.New, f)
+		have, err := c.files(f)
 		if err != nil {
 			return err
 		}
-		if len(have) > 0 {
+		if len(have.records) > 0 {
 			continue
 		}
-		for _, parent := range c.Parents {
-			had, _, err := files(parent, f)
-			if err != nil {
-				return err
-			}
-			if len(had) > 0 {
-				c.say("boundary/subject-vanished", f.Dir, restore+f.Dir, "%s of the kind %s are gone", finding.Count(len(had), "record"), f.Name)
-				break
-			}
+		gone, err := c.gone(f)
+		if err != nil {
+			return err
+		}
+		amend := c.Amends != nil && !slices.ContainsFunc(gone, func(l Change) bool { return !c.Amends(c.Ctx, l.Path) })
+		if len(gone) > 0 && !amend {
+			c.say("boundary/subject-vanished", f.Dir, restore+f.Dir, "%s of the kind %s are gone", finding.Count(len(gone), "record"), f.Name)
 		}
 	}
 	return nil
 }
 
-// tmpPrefix begins the names of the store's temporaries.
-const tmpPrefix = store.TemporaryPrefix
-
-// temporary looks for the store's temporaries among what came in.
-func (c *channel) temporary() error {
-	return c.strays([]string{tmpPrefix + "*"}, func(h Change) error {
-		c.say("boundary/tmp-staged", h.Path, "git rm --cached "+h.Path, "a process left it behind")
-		return nil
-	})
-}
-
-// stateNames are names of files in the private directory; what they hold decides.
-var stateNames = []string{"head.json", "journal.json", "*-[0-9][0-9][0-9][0-9].jsonl", strings.Repeat("[0-9a-f]", 64) + ".json"}
-
-// private looks for private state among what came in.
-func (c *channel) private() error {
-	return c.strays(stateNames, func(h Change) error {
-		data, err := h.Read()
-		if err == nil && isState(path.Base(h.Path), data) {
-			c.say("boundary/private-staged", h.Path, "git rm --cached "+h.Path, "it is the private state of a clone")
-		}
-		return err
-	})
-}
-
-// strays calls visit with every file that what is judged brings and whose name matches a
-// pattern. Of a range that is its end: to walk the whole tree of every commit took three times
-// as long as all the rest.
-func (c *channel) strays(patterns []string, visit func(Change) error) error {
-	var came []Change
+// strays looks for the store's own files among what came in: in each commit of a range that is
+// not too long to look at every tree, else in what is judged as a whole.
+func (c *channel) strays() error {
+	came := c.history
 	switch {
+	case c.History != nil && c.EveryTree:
 	case c.Came != nil:
 		var err error
 		if came, err = c.Came(c.Ctx); err != nil {
@@ -448,37 +496,42 @@ func (c *channel) strays(patterns []string, visit func(Change) error) error {
 		if err != nil {
 			return err
 		}
+		came = nil
 		for _, p := range paths {
-			came = append(came, Change{Path: p, Read: func() ([]byte, error) { return c.New.ReadFile(p) }})
+			if isStrayName(p) {
+				came = append(came, Change{Path: p, Removed: !there(c.New, p), Read: func() ([]byte, error) { return c.New.ReadFile(p) }})
+			}
 		}
 	}
 	for _, h := range came {
-		name := path.Base(h.Path)
-		if h.Removed || !slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, name); return ok }) || c.Came == nil && !there(c.New, h.Path) {
+		if h.Removed || !isStrayName(h.Path) {
 			continue
 		}
-		if err := visit(h); err != nil {
-			return err
+		code, what := "boundary/private-staged", "it is the private state of a clone"
+		var data []byte
+		if strings.HasPrefix(path.Base(h.Path), store.TemporaryPrefix) {
+			code, what = "boundary/tmp-staged", "a process left it behind"
+		} else {
+			var err error
+			if data, err = h.Read(); err != nil {
+				return err
+			}
+		}
+		if store.IsStray(h.Path, data) {
+			fix := takeOut + finding.Shell(h.Path)
+			if h.Commit != "" {
+				fix = "git rebase -i " + h.Commit + "^, and take it out of that commit"
+			}
+			c.say(code, h.Path, fix, "%s", what)
+			c.shared.findings[len(c.shared.findings)-1].Commit = h.Commit
 		}
 	}
 	return nil
 }
 
-// isState reports whether a file of the name holds what the store writes there.
-func isState(name string, data []byte) bool {
-	var members map[string]any
-	switch {
-	case strings.HasSuffix(name, ".jsonl"): // a chained log
-		line, _, _ := bytes.Cut(data, []byte("\n"))
-		return json.Unmarshal(line, &members) == nil && members["seq"] != nil && len(fmt.Sprint(members["prev"])) == 64
-	case json.Unmarshal(data, &members) != nil:
-		return false
-	case name == "head.json":
-		return members["generation"] != nil && members["logs"] != nil
-	case name == "journal.json":
-		return members["ops"] != nil && members["version"] != nil
-	}
-	return members["request"] != nil && members["result"] != nil
+func isStrayName(name string) bool {
+	base := path.Base(name)
+	return slices.ContainsFunc(store.StrayNames, func(pattern string) bool { ok, _ := path.Match(pattern, base); return ok })
 }
 
 func there(tree finding.Tree, name string) bool {

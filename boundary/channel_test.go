@@ -123,6 +123,11 @@ func TestChannelLock(t *testing.T) {
 		{"the audit entry taken out", memory{entry: ""}, []finding.Tree{tree}, []string{b + "audit-missing " + names[0], b + "audit-missing " + names[1], b + "audit-missing " + names[2], b + "row-removed " + entry, b + "subject-vanished .assent/audit"}},
 		{"the audit entry edited", memory{entry: strings.Replace(tree[entry], `"attempt": 1`, `"attempt": 2`, 1)}, nil, []string{b + "audit-missing " + names[0], b + "audit-missing " + names[1], b + "audit-missing " + names[2], b + "record-id " + entry}},
 		{"a note among the records", memory{".assent/learned/README.md": "x"}, nil, []string{b + "record-unparsable .assent/learned/README.md"}},
+		{"a file nested below the records", memory{".assent/learned/sub/x.json": "{}"}, nil, []string{b + "record-unparsable .assent/learned/sub"}},
+		{"a directory that some file systems take for that of the records", memory{".assent/Learned/x.json": "{}"}, nil, []string{b + "record-unparsable .assent/Learned"}},
+		{"a directory that some file systems take for ours", memory{".ASSENT/learned/x.json": "{}"}, nil, []string{b + "record-unparsable .ASSENT"}},
+		{"an entry that names what is no path", memory{entry: strings.Replace(tree[entry], first, "../x", 1)}, nil, []string{b + "audit-missing " + names[0], b + "audit-missing " + names[1], b + "audit-missing " + names[2], b + "record-id " + entry}},
+		{"a merge that drops what only the other side had", memory{first: ""}, []finding.Tree{tree.with(memory{first: ""}), tree}, []string{b + "audit-mismatch " + entry, b + "row-removed " + first}},
 		{"a record of a kind that nobody submits needs no entry", memory{alone: string(single)}, nil, nil},
 		{"a file of a kind that is not known", memory{".assent/later/x.json": "{}"}, nil, nil},
 		{"a temporary", memory{".assent/learned/.assent-tmp-abc": "x", "docs/.assent-tmp-": "x"}, nil, []string{b + "tmp-staged .assent/learned/.assent-tmp-abc", b + "tmp-staged docs/.assent-tmp-"}},
@@ -203,6 +208,21 @@ func TestAmend(t *testing.T) {
 	}
 }
 
+// The commands that hints name stand for the file alone, whatever it is called.
+func TestHintsAreSafe(t *testing.T) {
+	for name, want := range map[string]string{
+		"x/.assent-tmp-$(touch pwned)": `git rm -r --cached -- 'x/.assent-tmp-$(touch pwned)'`,
+		"x/.assent-tmp-it's":           `git rm -r --cached -- 'x/.assent-tmp-it'\''s'`,
+		"-x/.assent-tmp-a":             `git rm -r --cached -- '-x/.assent-tmp-a'`,
+		"x/.assent-tmp-a\nb":           `git rm -r --cached -- "$(printf '\170\057\056\141\163\163\145\156\164\055\164\155\160\055\141\012\142')"`,
+	} {
+		_, r := lock(boundary.ChannelOptions{}, memory{name: "x"}, []string{name})
+		if len(r.Findings) != 1 || r.Findings[0].Fix != want {
+			t.Errorf("%q: %+v", name, r.Findings)
+		}
+	}
+}
+
 // In a range each commit answers for itself: what one took out another cannot bring back unseen.
 func TestChannelHistory(t *testing.T) {
 	tree, names, entry := submitted(t)
@@ -215,13 +235,18 @@ func TestChannelHistory(t *testing.T) {
 		{boundary.Change{Commit: "c1", Path: names[0], Added: true}, ""},
 		{boundary.Change{Commit: "c1", Path: ".assent/learned/sub/x.json", Removed: true}, ""},
 		{boundary.Change{Commit: "c1", Path: ".assent/learned/x.md", Removed: true}, ""},
+		{boundary.Change{Commit: "c1", Path: "x/.assent-tmp-1", Added: true}, "boundary/tmp-staged x/.assent-tmp-1"},
+		{boundary.Change{Commit: "c1", Path: "x/head.json", Added: true, Read: func() ([]byte, error) { return []byte(`{"generation":1,"logs":{}}`), nil }}, "boundary/private-staged x/head.json"},
+		{boundary.Change{Commit: "c1", Path: "x/head.json", Added: true, Read: func() ([]byte, error) { return []byte(`{}`), nil }}, ""},
+		{boundary.Change{Commit: "c1", Path: "x/head.json", Removed: true}, ""},
 	} {
-		got, r := lock(boundary.ChannelOptions{All: true, History: func(_ context.Context, dirs []string) ([]boundary.Change, error) {
+		got, r := lock(boundary.ChannelOptions{All: true, EveryTree: true, History: func(_ context.Context, dirs []string) ([]boundary.Change, error) {
 			if !slices.Contains(dirs, ".assent/learned") {
 				t.Errorf("asked for %q", dirs)
 			}
-			return []boundary.Change{c.change}, nil
+			return []boundary.Change{c.change, c.change}, nil // as of a merge, against each parent
 		}}, tree, nil, memory{})
+
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%+v: got %q, want %q", c.change, got, c.want)
 		}

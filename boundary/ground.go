@@ -49,25 +49,36 @@ func (e *GroundError) Error() string { return e.Code + ": " + e.Message }
 // not stand in "disallowed". A quote that stands there several times needs the span that
 // holds the one that is meant.
 func Ground(source []byte, quote string, within *Span) (Grounded, error) {
-	return ground(source, quote, within, shortQuote)
+	if err := plainSource(source); err != nil {
+		return Grounded{}, err
+	}
+	return groundIn(source, normalise(string(source)), quote, within, shortQuote)
 }
 
-// ground is Ground with another number of characters below which a quote must be a whole line.
-func ground(source []byte, quote string, within *Span, least int) (Grounded, error) {
+// plainSource says why nothing can be quoted from a text.
+func plainSource(source []byte) error {
+	switch {
+	case len(source) > maxSource:
+		return &GroundError{Code: "boundary/ground-kind", Message: fmt.Sprintf("the text has more than %d bytes", maxSource)}
+	case bytes.IndexByte(source[:min(len(source), binaryProbe)], 0) >= 0, !utf8.Valid(source):
+		return &GroundError{Code: "boundary/ground-kind", Message: "it is no UTF-8 text"}
+	}
+	return nil
+}
+
+// groundIn is Ground in a text whose form for comparing is known; a quote of fewer characters
+// than least must be a whole line.
+func groundIn(source []byte, text normal, quote string, within *Span, least int) (Grounded, error) {
 	fail := func(code, format string, args ...any) (Grounded, error) {
 		return Grounded{}, &GroundError{Code: code, Message: fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case len(source) > maxSource:
-		return fail("boundary/ground-kind", "the text has more than %d bytes", maxSource)
-	case bytes.IndexByte(source[:min(len(source), binaryProbe)], 0) >= 0, !utf8.Valid(source):
-		return fail("boundary/ground-kind", "it is no UTF-8 text")
 	case len(quote) > maxQuote:
 		return fail("boundary/ground-short", "the quote has more than %d bytes", maxQuote)
 	case !utf8.ValidString(quote):
 		return fail("boundary/ground-not-found", "the quote is no UTF-8 text")
 	}
-	text, sought := normalise(string(source)), normalise(quote)
+	sought := normalise(quote)
 	if sought.text == "" {
 		return fail("boundary/ground-short", "the quote is empty")
 	}
@@ -111,7 +122,11 @@ func ground(source []byte, quote string, within *Span, least int) (Grounded, err
 	return Grounded{Span: m, Line: lineOf(source, m.Start), Occurrence: chosen + 1, Of: len(matches), SHA256: hex.EncodeToString(sum[:])}, nil
 }
 
-func lineOf(source []byte, at int) int { return 1 + bytes.Count(source[:at], []byte("\n")) }
+// lineOf is the 1-based line of a byte; CR LF, LF and CR end one.
+func lineOf(source []byte, at int) int {
+	before := source[:at]
+	return 1 + bytes.Count(before, []byte("\n")) + bytes.Count(before, []byte("\r")) - bytes.Count(source[:min(at+1, len(source))], []byte("\r\n"))
+}
 
 // short reports whether a quote is too short to be told from chance.
 func short(quote string, least int) bool {
@@ -126,9 +141,9 @@ func short(quote string, least int) bool {
 
 // isLine reports whether a match is all that a line has, and enough of it.
 func isLine(source []byte, m Span) bool {
-	start := bytes.LastIndexByte(source[:m.Start], '\n') + 1
+	start := bytes.LastIndexAny(source[:m.Start], "\r\n") + 1
 	end := len(source)
-	if i := bytes.IndexByte(source[m.End:], '\n'); i >= 0 {
+	if i := bytes.IndexAny(source[m.End:], "\r\n"); i >= 0 {
 		end = m.End + i
 	}
 	if strings.TrimSpace(string(source[start:m.Start])) != "" || strings.TrimSpace(string(source[m.End:end])) != "" {

@@ -76,9 +76,13 @@ var (
 )
 
 // PointerTo is the pointer to a member of what parent names (RFC 6901). A name that is
-// longer than any field's is cut: it would be repeated with every value below it.
+// longer than any field's is cut: it would be repeated with every value below it. One that is a
+// credential is not shown.
 func PointerTo(parent, name string) string {
-	return parent + "/" + intoPointer.Replace(cut(name))
+	if name = cut(name); Secret(name) != "" {
+		name = "…"
+	}
+	return parent + "/" + intoPointer.Replace(name)
 }
 
 // Limits bound a payload.

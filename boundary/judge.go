@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,13 +14,15 @@ type judging struct {
 	root *Node
 	vs   []Violation
 
-	at    map[string]bool // pointers of violations
-	above map[string]bool // and all pointers that lead to them
-	types map[string]bool // whose value is of another type, so that nothing stands below
+	any    bool            // something is wrong
+	above  map[string]bool // pointers of violations, and all pointers that lead to them
+	broken map[string]bool // what is missing, twice there, or of another type: nothing in it can be judged
+	long   map[string]bool // lists and texts whose length was refused
+	normal map[*byte]normal
 }
 
 func newJudging(root *Node, form []Violation) *judging {
-	j := &judging{root: root, at: map[string]bool{}, above: map[string]bool{}, types: map[string]bool{}}
+	j := &judging{root: root, above: map[string]bool{}, broken: map[string]bool{}, long: map[string]bool{}, normal: map[*byte]normal{}}
 	for _, v := range form {
 		j.mark(v)
 	}
@@ -27,25 +30,27 @@ func newJudging(root *Node, form []Violation) *judging {
 }
 
 func (j *judging) mark(v Violation) {
-	if j.at[v.Pointer] {
-		return
+	j.any = true
+	switch v.Code {
+	case "boundary/type", "boundary/missing-field", "boundary/field-required-here", "boundary/json-duplicate-name":
+		j.broken[v.Pointer] = true
+	case "boundary/length":
+		j.long[v.Pointer] = true
 	}
-	j.at[v.Pointer] = true
-	j.types[v.Pointer] = v.Code == "boundary/type"
 	for p := v.Pointer; p != "" && !j.above[p]; p = parent(p) {
 		j.above[p] = true
 	}
 }
 
-// wrong reports whether something is wrong with what a pointer names, in it, or with the type
-// of what it stands in. What depends on it is not judged: one fault gives one violation.
+// wrong reports whether something is wrong with what a pointer names, in it, or with something
+// that it stands in so that nothing can be said of it. What depends on it is not judged: one
+// fault gives one violation.
 func (j *judging) wrong(pointer string) bool {
-	if j.above[pointer] || pointer == "" && j.types[""] {
+	if j.above[pointer] || pointer == "" && j.any {
 		return true
 	}
 	for p := pointer; p != ""; {
-		p = parent(p)
-		if j.types[p] {
+		if p = parent(p); j.broken[p] {
 			return true
 		}
 	}
@@ -70,34 +75,42 @@ func (j *judging) ungrounded(g *GroundError, pointer string, at Pos) {
 	j.violate(g.Code, pointer, at, "", "%s%s", g.Message, lines)
 }
 
-// judge runs stages 5 to 9 over a payload in a world: everything that can be judged beside what
-// is wrong already. It changes nothing but the items' quotes, and may run again in another
-// world.
-func (k *Kind[P, W]) judge(p *Payload[P], w W) ([]Violation, error) {
+// judge runs stages 5 to 9 over a payload in a world, and compares what it repeats of the basis:
+// everything that can be judged beside what is wrong already. It changes nothing but the items'
+// quotes, and may run again in another world.
+func (k *Kind[P, W]) judge(ctx context.Context, p *Payload[P], w W) ([]Violation, error) {
 	if p.root == nil {
 		return nil, nil
 	}
 	j := newJudging(p.root, p.form)
-	sets := map[string]Set{}
+	sets := map[string]*indexed{}
 	for name, build := range k.spec.Sets {
-		sets[name] = build(w)
+		sets[name] = index(build(w))
 	}
 	refs := map[string][]named{}
 	beside := map[string][]string{} // the references in an object, by its pointer
 	var quotes []func() error
 	for _, i := range p.Items {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		i.j, i.Quotes = j, map[string]Grounded{}
-		each(k.shapes().payload, i.node, "", func(pointer string, s *Shape, n *Node) {
+		scope := ""
+		if k.spec.Scope != nil && !slices.ContainsFunc(k.spec.ScopeReads, func(pointer string) bool { return j.wrong(i.At + pointer) }) {
+			scope = k.spec.Scope(w, i.Value)
+		}
+		j.each(k.shapes().payload, i.node, i.At, "", func(pointer string, s *Shape, n *Node) {
 			at := i.At + pointer
 			for _, m := range k.Matrix {
-				if s.kind == Object && matches(m.At, pointer) && !j.types[at] {
+				if s.kind == Object && matches(m.At, pointer) {
 					m.judge(j, n, at)
 				}
 			}
 			for _, field := range s.fields {
-				echo, m := k.spec.Echo[PointerTo(pointer, field.name)], n.Member(field.name)
-				if at := PointerTo(at, field.name); field.echo && m != nil && !j.wrong(at) && m.Text != echo(w) {
-					j.violate("boundary/revision-stale", at, m.Pos, "", "it is for %q, which is not what is there now", sample(m.Text))
+				if m, at := n.Member(field.name), PointerTo(at, field.name); field.echo && m != nil && !j.wrong(at) {
+					if now := k.echo(PointerTo(pointer, field.name))(w); m.Text != now {
+						j.violate("boundary/revision-stale", at, m.Pos, "", "it is for %q, which is not what is there now", sample(m.Text))
+					}
 				}
 			}
 			switch {
@@ -105,10 +118,6 @@ func (k *Kind[P, W]) judge(p *Payload[P], w W) ([]Violation, error) {
 				beside[parent(at)] = append(beside[parent(at)], at)
 				refs[s.ref] = append(refs[s.ref], named{n.Text, at, n.Pos})
 				if !j.wrong(at) {
-					scope := ""
-					if k.spec.Scope != nil {
-						scope = k.spec.Scope(w, i.Value)
-					}
 					sets[s.ref].judge(j, s.ref, n.Text, scope, at, n.Pos)
 				}
 			case s.text == "quote":
@@ -133,21 +142,27 @@ func (k *Kind[P, W]) judge(p *Payload[P], w W) ([]Violation, error) {
 			}
 		})
 	}
+	_, list, _, _ := k.items(p.root)
 	for _, c := range k.spec.Coverage {
 		need := sets[c.Of].in("")
 		if c.Need != nil {
 			need = c.Need(w)
 		}
-		judgeCoverage(j, sets[c.Of], need, c.Once, c.At, refs[c.Of])
+		if at := list + c.At; !j.wrong(at) {
+			judgeCoverage(j, sets[c.Of], need, c.Once, at, refs[c.Of])
+		}
 	}
 	for _, q := range quotes { // after all references: a quote is not looked for in a source that is none
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if err := q(); err != nil {
 			return nil, err
 		}
 	}
 	for _, i := range p.Items {
 		for _, r := range k.spec.Rules {
-			if !slices.ContainsFunc(r.Reads, func(pointer string) bool { return j.wrong(i.At + pointer) }) && !j.wrongType(i.At) {
+			if !j.broken[i.At] && !slices.ContainsFunc(r.Reads, func(pointer string) bool { return j.wrong(i.At + pointer) }) {
 				r.Judge(i, w)
 			}
 		}
@@ -155,21 +170,29 @@ func (k *Kind[P, W]) judge(p *Payload[P], w W) ([]Violation, error) {
 	return j.vs, nil
 }
 
-func (j *judging) wrongType(pointer string) bool { return j.types[pointer] }
+// echo is what says what the field at a pointer must repeat.
+func (k *Kind[P, W]) echo(pointer string) func(W) string {
+	for pattern, now := range k.spec.Echo {
+		if matches(pattern, pointer) {
+			return now
+		}
+	}
+	panic("boundary: " + k.Name + ": nothing says what " + pointer + " must repeat") // Ready found one
+}
 
 // each calls visit with every value of a node that has the shape that it should have, from the
-// top.
-func each(s *Shape, n *Node, pointer string, visit func(pointer string, s *Shape, n *Node)) {
-	if n.Kind != s.kind {
+// top. What is longer than it may be is not gone through: that it is too long was said.
+func (j *judging) each(s *Shape, n *Node, at, pointer string, visit func(pointer string, s *Shape, n *Node)) {
+	if n.Kind != s.kind || j.long[at+pointer] {
 		return
 	}
 	visit(pointer, s, n)
 	for i, item := range n.Items {
-		each(s.elem, item, fmt.Sprintf("%s/%d", pointer, i), visit)
+		j.each(s.elem, item, at, fmt.Sprintf("%s/%d", pointer, i), visit)
 	}
 	for _, f := range s.fields {
 		if m := n.Member(f.name); m != nil {
-			each(f.shape, m, PointerTo(pointer, f.name), visit)
+			j.each(f.shape, m, at, PointerTo(pointer, f.name), visit)
 		}
 	}
 }

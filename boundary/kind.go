@@ -36,7 +36,7 @@ type Form struct {
 	Codes   map[string]string // codes of the boundary that have another name in this room
 	Short   int               // characters from which on a quote need not be a whole line; 12 if 0
 	Floor   Trust             // least trust of a source; TrustStaged if empty
-	Upcast  []func(*Node)     // step i lifts a stored record from version i+1 to i+2
+	Older   []Older           // of stored records: the form of version 1, of version 2, …
 
 	payloadType, recordType reflect.Type
 	shapes                  func() *shapes
@@ -46,20 +46,29 @@ type Form struct {
 // of the program ask for none.
 type shapes struct {
 	payload, record *Shape
+	batch           *Shape   // the object that holds the list of a batch
 	owned           []string // names that only the program fills in, sorted
+}
+
+// Older is the form that records of a kind had in an older version, and how one of them is read
+// as the next version's.
+type Older struct {
+	Record any         // a zero value of its record type
+	Lift   func(*Node) // changes the record, which has that form
 }
 
 // Spec is a form with what the kind's room knows of the world W that a payload is judged in:
 // its records, its snapshot. Everything in it is a pure function of that world and the payload.
 type Spec[P, W any] struct {
 	Form
-	Sets     map[string]func(W) Set    // by the names in ref tags
-	Scope    func(w W, value P) string // the scope that the references of an item must have, "" for any
-	Echo     map[string]func(W) string // what a field with an echo tag must repeat, by its pointer below the item
-	Coverage []Coverage[W]
-	Source   func(w W, i *Item[P], pointer string) (Source, error) // what the quote at a pointer below the item is quoted from
-	Rules    []Rule[P, W]                                          // run in their order, after all that is above
-	Unit     func(W) Unit                                          // what is submitted for; nil: nothing in particular
+	Sets       map[string]func(W) Set    // by the names in ref tags
+	Scope      func(w W, value P) string // the scope that the references of an item must have, "" for any
+	ScopeReads []string                  // pointers below the item that the scope follows from
+	Echo       map[string]func(W) string // what a field with an echo tag must repeat, by its pointer below the item
+	Coverage   []Coverage[W]
+	Source     func(w W, i *Item[P], pointer string) (Source, error) // what the quote at a pointer below the item is quoted from
+	Rules      []Rule[P, W]                                          // run in their order, after all that is above
+	Unit       func(W) Unit                                          // what is submitted for; nil: nothing in particular
 }
 
 // Rule is a rule of a domain, or of a policy. It is left out for an item in which something
@@ -147,7 +156,7 @@ func (f *Form) read() *shapes {
 	if len(f.Name) < 2 || len(f.Name) > 41 || f.Name[0] < 'a' || f.Name[0] > 'z' || strings.Trim(f.Name, "abcdefghijklmnopqrstuvwxyz.-") != "" {
 		f.fail("bad kind name")
 	}
-	if f.Version < 1 || len(f.Upcast) != f.Version-1 {
+	if f.Version < 1 || len(f.Older) != f.Version-1 {
 		f.fail("version %d needs %d steps that lift older records", f.Version, max(f.Version-1, 0))
 	}
 	s := &shapes{payload: ShapeOf(f.payloadType), record: ShapeOf(f.recordType)}
@@ -159,6 +168,7 @@ func (f *Form) read() *shapes {
 			}
 		}
 	})
+	s.batch = &Shape{kind: Object, fields: []shapeField{{name: f.Items, description: "the items", shape: &Shape{kind: Array, maxLength: f.most(), elem: s.payload}}}}
 	own := map[string]bool{}
 	f.join("", s.payload, s.record, own)
 	s.owned = slices.Sorted(maps.Keys(own))
@@ -183,7 +193,10 @@ func (f *Form) join(pointer string, payload, record *Shape, own map[string]bool)
 		f.join(pointer+"/*", payload.elem, record.elem, own)
 		return
 	}
-	if payload.kind != Object || record.kind != Object || payload.elem != nil || record.elem != nil {
+	if payload.kind == Object && payload.elem != nil {
+		f.fail("a payload holds no map, such as %s", pointer)
+	}
+	if payload.kind != Object || record.kind != Object || record.elem != nil {
 		if payload.form() != record.form() || fmt.Sprint(payload.pattern) != fmt.Sprint(record.pattern) || payload.text != record.text {
 			f.fail("the record has another form than the payload at %s", pointer)
 		}
@@ -193,6 +206,9 @@ func (f *Form) join(pointer string, payload, record *Shape, own map[string]bool)
 		i := slices.Index(record.names(), field.name)
 		if i < 0 {
 			f.fail("the record lacks the payload's field %s", pointer+"/"+field.name)
+		}
+		if field.optional && !record.fields[i].optional {
+			f.fail("the record needs %s, which the payload may leave out", pointer+"/"+field.name)
 		}
 		f.join(pointer+"/"+field.name, field.shape, record.fields[i].shape, own)
 	}
@@ -227,21 +243,25 @@ func (f *Form) Submitted() bool { return f.payloadType.NumField() > 0 }
 // Path is where the tracked record of an id stands, from the top of the repository.
 func (f *Form) Path(id string) string { return f.Dir + "/" + id + ".json" }
 
-// lift brings a record of an older version to the present one, in memory.
-func (f *Form) lift(n *Node) (*Node, []Violation) {
+// lift brings a record of an older version to the present one, in memory. It must have the form
+// of each version that it passes.
+func (f *Form) lift(n *Node) []Violation {
 	v := n.Member("schema_version")
 	if v == nil || v.Kind != Number || !isInteger(v.Text) {
-		return n, nil // the shape will say what is wrong
+		return nil // the shape will say what is wrong
 	}
 	version, _ := strconv.Atoi(v.Text)
 	if version < 1 {
-		return n, []Violation{NewViolation("boundary/range", "/schema_version", v.Pos, "versions begin with 1")}
+		return []Violation{NewViolation("boundary/range", "/schema_version", v.Pos, "versions begin with 1")}
 	}
 	for ; version < f.Version; version++ {
-		f.Upcast[version-1](n)
+		if vs := ShapeOf(reflect.TypeOf(f.Older[version-1].Record)).Check(n, nil); len(vs) > 0 {
+			return vs
+		}
+		f.Older[version-1].Lift(n)
+		v.Text = strconv.Itoa(version + 1)
 	}
-	v.Text = strconv.Itoa(version)
-	return n, nil
+	return nil
 }
 
 // Answer is what an accepted submission gives back.

@@ -414,7 +414,11 @@ func TestSealRefuses(t *testing.T) {
 		"a text that hides":        func(r *record) { r.Text = "a\u202eb" },
 		"an item too many":         func(r *record) { r.List = make([]string, 6) },
 		"no version":               func(r *record) { r.SchemaVersion = 0 },
-		"a list that is not there": func(r *record) { r.Parents = nil; r.Basis.Revision = -1 },
+		"a number below its range": func(r *record) { r.Basis.Revision = -1 },
+		"another kind":             func(r *record) { r.Kind = "b-record" },
+		"a later version":          func(r *record) { r.SchemaVersion = 2 },
+		"another day than its id":  func(r *record) { r.CreatedAt = "2026-03-04T00:30:00Z" },
+		"no time":                  func(r *record) { r.CreatedAt = "about noon, yesterday" },
 	} {
 		r := newRecord()
 		change(&r)
@@ -443,13 +447,18 @@ func TestUpcast(t *testing.T) {
 		List  []string `json:"list" jsonschema:"maxItems=5,maxLength=100" text:"line" jsonschema_description:"x"`
 		Mark  string   `json:"mark" jsonschema:"maxLength=100" text:"line" jsonschema_description:"x"`
 	}
+	type older struct {
+		boundary.Envelope
+		Words string   `json:"words" jsonschema:"maxLength=100" text:"lines" jsonschema_description:"x"`
+		List  []string `json:"list" jsonschema:"maxItems=5,maxLength=100" text:"line" jsonschema_description:"x"`
+	}
 	var steps []string
-	form := boundary.DefineRecord[newer](boundary.Form{Name: "a-record", Version: 3, Prefix: "AB", Home: boundary.Tracked, Upcast: []func(*boundary.Node){
-		func(n *boundary.Node) { steps = append(steps, "1"); n.Member("text").Name = "words" },
-		func(n *boundary.Node) {
+	form := boundary.DefineRecord[newer](boundary.Form{Name: "a-record", Version: 3, Prefix: "AB", Home: boundary.Tracked, Older: []boundary.Older{
+		{Record: record{}, Lift: func(n *boundary.Node) { steps = append(steps, "1"); n.Member("text").Name = "words" }},
+		{Record: older{}, Lift: func(n *boundary.Node) {
 			steps = append(steps, "2")
 			n.Members = append(n.Members, &boundary.Node{Kind: boundary.String, Name: "mark", Text: "was older"})
-		},
+		}},
 	}})
 	id, data := seal(t, newRecord())
 	var got newer
@@ -462,9 +471,20 @@ func TestUpcast(t *testing.T) {
 	if err := form.Unseal(bytes.Replace(data, []byte("Größe"), []byte("Grosse"), 1), &got); err == nil {
 		t.Error("an older record that was changed is taken")
 	}
+	// It has the form of its own version, and nothing of a later one.
+	for name, bad := range map[string][]byte{
+		"a record with a member of a later version": forged(t, func(m map[string]any) { m["mark"] = "x" }),
+		"a record without a member of its version":  forged(t, func(m map[string]any) { delete(m, "text") }),
+		"nothing but a version":                     []byte("{\n  \"schema_version\": 1\n}\n"),
+	} {
+		var e *boundary.RecordError
+		if err := form.Unseal(bad, &got); !errors.As(err, &e) || e.Code != "boundary/record-shape" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	for versions, up := range map[int]int{2: 0, 3: 1, 1: 1, 0: 0} {
 		mustPanic(t, "steps that lift", func() {
-			boundary.DefineRecord[newer](boundary.Form{Name: "a-record", Version: versions, Upcast: make([]func(*boundary.Node), up)}).Ready()
+			boundary.DefineRecord[newer](boundary.Form{Name: "a-record", Version: versions, Older: make([]boundary.Older, up)}).Ready()
 		})
 	}
 }

@@ -87,7 +87,7 @@ func (p *Payload[P]) Err() error {
 func (k *Kind[P, W]) parse(n *Node, vs []Violation, source string, raw []byte) *Payload[P] {
 	p := &Payload[P]{source: source, root: n, raw: raw, form: vs}
 	if n != nil {
-		items, at, wrong := k.items(n)
+		items, _, at, wrong := k.items(n)
 		p.form = append(p.form, wrong...)
 		for i, item := range items {
 			p.form = append(p.form, k.shapes().payload.check(item, k.shapes().owned, at[i])...)
@@ -112,37 +112,48 @@ func (k *Kind[P, W]) parse(n *Node, vs []Violation, source string, raw []byte) *
 	return p
 }
 
-// items finds the items of a payload and the pointers to them, and what is wrong with the list
-// that holds them.
-func (f *Form) items(top *Node) (items []*Node, at []string, vs []Violation) {
+// items finds the items of a payload, the pointer to the list that holds them, the pointers to
+// themselves, and what is wrong with the list. What is beyond the most that a batch may have is
+// left out.
+func (f *Form) items(top *Node) (items []*Node, list string, at []string, vs []Violation) {
 	if f.Items == "" {
-		return []*Node{top}, []string{""}, nil
+		return []*Node{top}, "", []string{""}, nil
 	}
-	list, above := top, ""
+	held := top
 	if top.Kind == Object { // as a tool submits it
-		above = "/" + f.Items
-		list = top.Member(f.Items)
+		list, held = "/"+f.Items, top.Member(f.Items)
 		c := &checker{owned: f.shapes().owned}
-		c.names(&Shape{kind: Object, fields: []shapeField{{name: f.Items, description: "the items", shape: &Shape{kind: Array, maxLength: MaxItems, elem: f.shapes().payload}}}}, top, "")
+		c.names(f.shapes().batch, top, "")
 		vs = c.vs
 	}
 	switch {
-	case list == nil:
-	case list.Kind != Array:
-		vs = append(vs, NewViolation("boundary/type", above, list.Pos, "must be %s, is %s", Array, list.Kind))
-	case len(list.Items) > MaxItems:
-		vs = append(vs, NewViolation("boundary/length", above, list.Pos, "must have at most %d items, has %d", MaxItems, len(list.Items)))
-		fallthrough
-	default:
-		for i, item := range list.Items {
-			items, at = append(items, item), append(at, fmt.Sprintf("%s/%d", above, i))
-		}
+	case held == nil:
+		return nil, list, nil, vs
+	case held.Kind != Array:
+		return nil, list, nil, append(vs, NewViolation("boundary/type", list, held.Pos, "must be %s, is %s", Array, held.Kind))
+	case len(held.Items) > f.most():
+		vs = append(vs, NewViolation("boundary/length", list, held.Pos, "must have at most %d items, has %d", f.most(), len(held.Items)))
 	}
-	return items, at, vs
+	for i, item := range held.Items[:min(len(held.Items), f.most())] {
+		items, at = append(items, item), append(at, fmt.Sprintf("%s/%d", list, i))
+	}
+	return items, list, at, vs
 }
 
-// MaxItems bounds a batch.
-const MaxItems = 1000
+// most is how many items a batch may have: a tracked record is a file of its own, and all of
+// them are written in one transaction.
+func (f *Form) most() int {
+	if f.Home == Tracked {
+		return MaxTracked
+	}
+	return MaxItems
+}
+
+// MaxItems bounds a batch, MaxTracked one whose items become tracked records.
+const (
+	MaxItems   = 1000
+	MaxTracked = 200
+)
 
 // request names a payload by its canonical form.
 func request[P any](p *Payload[P]) string {

@@ -112,8 +112,9 @@ var learnedKind = boundary.Define[learnedPayload, learnedRecord](boundary.Spec[l
 			}}
 		},
 	},
-	Scope:    func(_ *learned, p learnedPayload) string { return p.Project },
-	Coverage: []boundary.Coverage[*learned]{{Of: "messages", Need: func(w *learned) []string { return w.need }}},
+	Scope:      func(_ *learned, p learnedPayload) string { return p.Project },
+	ScopeReads: []string{"/project"},
+	Coverage:   []boundary.Coverage[*learned]{{Of: "messages", Need: func(w *learned) []string { return w.need }}},
 	Source: func(w *learned, i *boundary.Item[learnedPayload], pointer string) (boundary.Source, error) {
 		m := w.messages[i.Text(strings.TrimSuffix(pointer, "quote")+"ref")]
 		if m.text == "" {
@@ -249,14 +250,14 @@ func TestBatch(t *testing.T) {
 		})
 	}
 	for doc, want := range map[string]string{
-		`{"decisions":{}}`:                      "1:14 boundary/type /decisions",
-		`{"decision":[]}`:                       "1:1 boundary/missing-field /decisions, 1:2 boundary/unknown-field /decision",
-		`{"decisions":[],"target":1}`:           "1:17 boundary/owned-field /target",
-		`[` + noop + `,1]`:                      fmt.Sprintf("1:%d boundary/type /1", len(noop)+3),
-		`{"decisions":[{"action":"no-op"}]}`:    "1:15 boundary/missing-field /decisions/0/project, 1:15 boundary/missing-field /decisions/0/refs, 1:15 boundary/field-required-here /decisions/0/reason",
-		"[" + strings.Repeat("1,", 1000) + "1]": "",
-		`"x"`:                                   "1:1 boundary/channel-rejected ",
-		"":                                      "1:1 boundary/channel-empty ",
+		`{"decisions":{}}`:                     "1:14 boundary/type /decisions",
+		`{"decision":[]}`:                      "1:1 boundary/missing-field /decisions, 1:2 boundary/unknown-field /decision",
+		`{"decisions":[],"target":1}`:          "1:17 boundary/owned-field /target",
+		`[` + noop + `,1]`:                     fmt.Sprintf("1:%d boundary/type /1", len(noop)+3),
+		`{"decisions":[{"action":"no-op"}]}`:   "1:15 boundary/missing-field /decisions/0/project, 1:15 boundary/missing-field /decisions/0/refs, 1:15 boundary/field-required-here /decisions/0/reason",
+		"[" + strings.Repeat("1,", 200) + "1]": "",
+		`"x"`:                                  "1:1 boundary/channel-rejected ",
+		"":                                     "1:1 boundary/channel-empty ",
 	} {
 		_, err := submit(t, door(t), doc, theWorld())
 		got := told(refusal(t, err).Violations)
@@ -672,7 +673,7 @@ func TestPersisting(t *testing.T) {
 		{"interrupted", store.ErrRecovery, "store/recovery-needed", boundary.PartialPersistence, 3},
 		{"conflict", store.ErrConflict, "store/conflict", boundary.PartialPersistence, 4},
 		{"full", &store.PersistError{Err: errors.New("no space left on device")}, "store/persist-failed", boundary.Transient, 3},
-		{"a record of the program that breaks its rules", &boundary.InvalidRecord{Kind: "x", Violations: []boundary.Violation{{}}}, "boundary/record-invalid", boundary.Policy, 3},
+		{"a record of the program that breaks its rules", &boundary.InvalidRecord{Kind: "x", Err: errors.New("x")}, "boundary/record-invalid", boundary.Policy, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := door(t)

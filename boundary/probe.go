@@ -13,7 +13,7 @@ import (
 // Probe is a payload with one fault that a route which enforces the schema cannot produce: a
 // host asks its model for exactly this, through that route, and hands over what came back.
 type Probe struct {
-	Probe   string         `json:"probe"` // code and pointer of the fault
+	Probe   string         `json:"probe"` // code of the fault, and pointer to it below the item
 	Payload jsontext.Value `json:"payload"`
 }
 
@@ -50,9 +50,9 @@ func (f *Form) Probes() []Probe {
 		}
 		out = append(out, Probe{"boundary/" + code + " " + pointer, data})
 	}
-	top, base := func(n *Node) *Node { return n }, ""
-	if f.Items != "" {
-		top, base = func(n *Node) *Node { return n.Items[0] }, "/0"
+	top := func(n *Node) *Node {
+		items, _, _, _ := f.items(n)
+		return items[0]
 	}
 	word := func(text string) *Node { return &Node{Kind: String, Text: text} }
 	set := func(n *Node, name string, value *Node) {
@@ -63,13 +63,13 @@ func (f *Form) Probes() []Probe {
 		}
 		n.Members = append(n.Members, value)
 	}
-	add("unknown-field", base+"/unknown_to_the_schema", func(n *Node) { set(top(n), "unknown_to_the_schema", word("x")) })
+	add("unknown-field", "/unknown_to_the_schema", func(n *Node) { set(top(n), "unknown_to_the_schema", word("x")) })
 	if len(f.shapes().owned) > 0 {
-		add("owned-field", base+"/"+f.shapes().owned[0], func(n *Node) { set(top(n), f.shapes().owned[0], word("x")) })
+		add("owned-field", "/"+f.shapes().owned[0], func(n *Node) { set(top(n), f.shapes().owned[0], word("x")) })
 	}
 	done := map[string]bool{}
 	for _, field := range f.shapes().payload.fields {
-		name, at, s := field.name, PointerTo(base, field.name), field.shape
+		name, at, s := field.name, PointerTo("", field.name), field.shape
 		if !field.optional && !done["missing"] {
 			done["missing"] = true
 			add("missing-field", at, func(n *Node) {
@@ -115,9 +115,9 @@ func (f *Form) example() (*Node, []Violation) {
 	return n, vs
 }
 
-// JudgeReply says what a reply tells of the route that it came by.
-func (f *Form) JudgeReply(r Reply) (verdict string, err error) {
-	if !slices.ContainsFunc(f.Probes(), func(p Probe) bool { return p.Probe == r.Probe }) {
+// JudgeReply says what a reply to one of some probes tells of the route that it came by.
+func (f *Form) JudgeReply(probes []Probe, r Reply) (verdict string, err error) {
+	if !slices.ContainsFunc(probes, func(p Probe) bool { return p.Probe == r.Probe }) {
 		return "", fmt.Errorf("there is no probe %q", sample(r.Probe))
 	}
 	switch {
@@ -126,18 +126,19 @@ func (f *Form) JudgeReply(r Reply) (verdict string, err error) {
 	case r.Reply != "payload":
 		return NotKnown, nil
 	}
-	_, n, vs := readJSON(bytes.NewReader(r.Payload), f.Limits, f.Items != "")
+	_, n, _ := readJSON(bytes.NewReader(r.Payload), f.Limits, f.Items != "")
 	if n == nil {
 		return NotKnown, nil
 	}
-	items, at, wrong := f.items(n)
-	vs = append(vs, wrong...)
-	for i, item := range items {
-		vs = append(vs, f.shapes().payload.check(item, f.shapes().owned, at[i])...)
+	items, _, _, _ := f.items(n)
+	if len(items) == 0 {
+		return NotKnown, nil
 	}
-	for _, v := range vs {
-		if v.Code+" "+v.Pointer == r.Probe {
-			return NotEnforced, nil
+	for _, item := range items {
+		for _, v := range f.shapes().payload.Check(item, f.shapes().owned) {
+			if v.Code+" "+v.Pointer == r.Probe {
+				return NotEnforced, nil
+			}
 		}
 	}
 	return Enforced, nil

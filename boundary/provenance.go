@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"assent/finding"
+	"assent/repo"
 )
 
 // Provenance is what is known of a source, on four axes that are never merged into one: a
@@ -145,7 +146,10 @@ func ReadSource(tree finding.Tree, path string, trust Trust) (Source, error) {
 	case info.Size() > maxSource:
 		return s, &GroundError{Code: "boundary/ground-kind", Message: fmt.Sprintf("the file has more than %d bytes", maxSource)}
 	}
-	if s.Data, err = tree.ReadFile(path); err != nil {
+	if s.Data, err = tree.ReadFile(path); errors.Is(err, repo.ErrTooLarge) || len(s.Data) > maxSource {
+		return s, &GroundError{Code: "boundary/ground-kind", Message: fmt.Sprintf("the file has more than %d bytes", maxSource)}
+	}
+	if err != nil {
 		return unverifiable(s, err)
 	}
 	if strings.HasPrefix(string(s.Data[:min(len(s.Data), len(lfsPointer))]), lfsPointer) {
@@ -162,7 +166,7 @@ const lfsPointer = "version https://git-lfs.github.com/spec/"
 
 // unverifiable is a source whose object is not here; any other error is one.
 func unverifiable(s Source, err error) (Source, error) {
-	var missing finding.Coder
+	var missing *repo.ErrMissingObject
 	if !errors.As(err, &missing) {
 		return s, err
 	}
@@ -194,7 +198,7 @@ func (s Source) ground(j *judging, f *Form, quote, pointer string, at Pos) (Grou
 	if s.Data != nil {
 		var err error
 		var no *GroundError
-		if g, err = ground(s.Data, quote, s.Within, f.Short); errors.As(err, &no) {
+		if g, err = j.ground(s.Data, quote, s.Within, f.Short); errors.As(err, &no) {
 			j.ungrounded(no, pointer, at)
 		} else {
 			found = true
@@ -203,10 +207,30 @@ func (s Source) ground(j *judging, f *Form, quote, pointer string, at Pos) (Grou
 			}
 		}
 	}
-	for _, o := range p.Objections(f.Floor) {
+	objections := p.Objections(f.Floor)
+	for _, o := range objections {
 		j.violate(o.Code, pointer, at, "", "%s", o.Message)
 	}
+	if s.Data == nil && len(objections) == 0 {
+		j.violate("boundary/ground-not-found", pointer, at, "", "the source has no text")
+	}
 	return g, found
+}
+
+// ground is ground for quotes of the same source, whose form for comparing is made once.
+func (j *judging) ground(source []byte, quote string, within *Span, least int) (Grounded, error) {
+	if err := plainSource(source); err != nil {
+		return Grounded{}, err
+	}
+	if len(source) == 0 {
+		return groundIn(source, normal{}, quote, within, least)
+	}
+	text, ok := j.normal[&source[0]]
+	if !ok {
+		text = normalise(string(source))
+		j.normal[&source[0]] = text
+	}
+	return groundIn(source, text, quote, within, least)
 }
 
 // hides reports whether bytes hold what cannot be seen.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -81,6 +82,19 @@ func TestDeclarations(t *testing.T) {
 			f.Codes = map[string]string{"boundary/none": "x/y"}
 			boundary.Define[item, item](boundary.Spec[item, struct{}]{Form: f}).Ready()
 		}},
+		{"a payload holds no map, such as /m", func() {
+			type m struct {
+				M map[string]action `json:"m" jsonschema:"maxItems=2" jsonschema_description:"x"`
+			}
+			boundary.Define[m, m](boundary.Spec[m, struct{}]{Form: form}).Ready()
+		}},
+		{"the record needs /text, which the payload may leave out", func() {
+			boundary.Define[item, struct {
+				Act  action `json:"act" jsonschema_description:"x"`
+				Text string `json:"text" jsonschema:"maxLength=9" text:"line" jsonschema_description:"x"`
+				Must string `json:"must" jsonschema:"maxLength=9" text:"line" jsonschema_description:"x"`
+			}](boundary.Spec[item, struct{}]{Form: form}).Ready()
+		}},
 		{"the record has other limits than the payload", func() {
 			boundary.Define[struct {
 				A []string `json:"a" jsonschema:"maxItems=2,maxLength=9" text:"line" jsonschema_description:"x"`
@@ -100,7 +114,14 @@ func TestDeclarations(t *testing.T) {
 	} {
 		t.Run(c.why, func(t *testing.T) { mustPanic(t, c.why, c.define) })
 	}
-	// An echo is compared with the world and never taken.
+	// An echo is compared with the world and never taken, in a list too.
+	type several struct {
+		Rows []echo `json:"rows" jsonschema:"maxItems=3" jsonschema_description:"x"`
+	}
+	many := boundary.Define[several, several](boundary.Spec[several, string]{Form: form, Echo: map[string]func(string) string{"/rows/*/world": func(w string) string { return w }}})
+	if r, err := boundary.Judge(many, many.Parse(strings.NewReader(`{"rows":[{"world":"w1"},{"world":"w2"}]}`), "x"), "w1"); err != nil || r == nil || !slices.Equal(found(t, r), []string{"boundary/revision-stale /rows/1/world"}) {
+		t.Errorf("in a list: %v, %v", r, err)
+	}
 	k := boundary.Define[echo, echo](boundary.Spec[echo, string]{Form: form, Echo: map[string]func(string) string{"/world": func(w string) string { return w }}})
 	for world, stale := range map[string]bool{"w1": false, "w2": true} {
 		r, err := boundary.Judge(k, k.Parse(strings.NewReader(`{"world":"w1"}`), "x"), world)

@@ -43,13 +43,12 @@ type Basis struct {
 // InvalidRecord is a record that the program made and that breaks the rules of its own kind:
 // a fault of the program, never of its input.
 type InvalidRecord struct {
-	Kind       string
-	Violations []Violation
+	Kind string
+	Err  error // what Unseal says of it
 }
 
 func (e *InvalidRecord) Error() string {
-	v := e.Violations[0]
-	return fmt.Sprintf("the record of kind %s breaks its own rules (%s %s: %s): this is a fault of the program", e.Kind, v.Code, v.Pointer, v.Message)
+	return fmt.Sprintf("the record of kind %s breaks its own rules (%v): this is a fault of the program", e.Kind, e.Err)
 }
 
 // Seal gives a record its id and its one stored form, which it must have to be written: the id
@@ -76,8 +75,8 @@ func (f *Form) Seal(record any, setID func(string), now time.Time) (id string, d
 	if err != nil {
 		return "", nil, err
 	}
-	if vs := f.check(data); len(vs) > 0 {
-		return "", nil, &InvalidRecord{f.Name, vs}
+	if err := f.Unseal(data, nil); err != nil {
+		return "", nil, &InvalidRecord{f.Name, err}
 	}
 	return id, data, nil
 }
@@ -90,15 +89,6 @@ func stored(data []byte) ([]byte, error) {
 		err = v.Indent(jsontext.WithIndent("  "))
 	}
 	return append(v, '\n'), err
-}
-
-// check holds stored bytes to the shape of the kind's records.
-func (f *Form) check(data []byte) []Violation {
-	n, vs := ReadJSON(bytes.NewReader(data), recordLimits)
-	if n != nil {
-		vs = append(vs, f.shapes().record.Check(n, nil)...)
-	}
-	return vs
 }
 
 // recordLimits bound a stored record.
@@ -144,7 +134,7 @@ func (f *Form) Unseal(data []byte, into any) error {
 			return &RecordError{"boundary/schema-version", v.Pos.Line, fmt.Sprintf("it has the schema version %d, this program knows up to %d: use the release that wrote it", version, f.Version)}
 		}
 	}
-	if n, vs = f.lift(n); len(vs) == 0 {
+	if vs = f.lift(n); len(vs) == 0 {
 		vs = f.shapes().record.Check(n, nil)
 	}
 	if len(vs) > 0 {
@@ -158,7 +148,7 @@ func (f *Form) Unseal(data []byte, into any) error {
 	}
 	id, created := n.Member("id").Text, n.Member("created_at")
 	at, err := time.Parse(time.RFC3339, created.Text)
-	if err != nil {
+	if err != nil || at.UTC().Format(time.RFC3339) != created.Text {
 		return &RecordError{"boundary/record-shape", created.Pos.Line, fmt.Sprintf("/created_at: %q is no time", sample(created.Text))}
 	}
 	want, err := deriveID(f.Prefix, data, at.UTC().Format("20060102"))

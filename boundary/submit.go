@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -67,56 +68,59 @@ func (k *Kind[P, W]) Submit(ctx context.Context, p *Payload[P], d Door, t Task[P
 	if err != nil {
 		return Answer{}, err
 	}
-	vs, unit, err := k.stand(p, d, w)
+	vs, unit, err := k.stand(ctx, p, d, w)
 	if err != nil {
 		return Answer{}, err
 	}
-	d.Call.Unit = unit.Name
-	d.Call.Basis = cmp.Or(unit.Revision, d.Call.Snapshot.Commit)
-	if len(vs) > 0 {
+	d.Call.stands(unit)
+	known, err := k.known(ctx, p, d, unit)
+	if err != nil {
+		return Answer{}, k.failed(ctx, p, d, err)
+	}
+	if len(vs) > 0 && !known {
 		return Answer{}, k.turnDown(ctx, p, d, vs)
 	}
 	var answer Answer
 	_, err = d.Store.Update(ctx, func(tx *store.Tx) error {
-		answer = Answer{SchemaVersion: 1, Kind: k.Name, Accepted: true}
+		answer = Answer{}
 		w, err := t.World(ctx)
 		if err != nil {
 			return err
 		}
-		vs, unit, err := k.stand(p, d, w)
+		vs, unit, err := k.stand(ctx, p, d, w)
 		if err != nil {
 			return err
 		}
-		key, err := k.key(p, d, unit)
-		if err != nil {
-			return err
-		}
+		d.Call.stands(unit)
+		key, request := k.key(p, d, unit)
 		d.Call.Key = hexSum([]byte(key))
-		prior, seen, err := tx.Once(key, store.Digest(p.Request))
-		if err != nil {
-			return err
-		}
-		if seen && json.Unmarshal(prior, &answer) == nil && (d.Key != "" || t.Holds == nil || t.Holds(answer, w)) {
-			answer.Replayed = true
-			d.Call.Verdict = "replayed"
-			_, err := d.Call.Append(tx, d.Env.Now())
-			return err
+		if p.err == nil {
+			prior, seen, err := tx.Once(key, request)
+			if err != nil {
+				return err
+			}
+			if seen && json.Unmarshal(prior, &answer) == nil && (d.Key != "" || t.Holds == nil || t.Holds(answer, w)) {
+				answer.Replayed = true
+				d.Call.Verdict = "replayed"
+				_, err := d.Call.Append(tx, d.Env.Now())
+				return err
+			}
 		}
 		if unit.Taken {
 			vs = append(vs, NewViolation("boundary/unit-taken", "", p.start(), "an answer for %s was taken already", cmp.Or(unit.Name, k.Name)))
 		}
 		if len(vs) > 0 { // the world moved since it was first looked at
-			return &Refusal{Violations: vs}
+			return &objections{vs}
 		}
 		taken, err := t.Write(tx, p, w)
 		if err != nil {
 			return err
 		}
-		answer = Answer{SchemaVersion: 1, Kind: k.Name, Accepted: true, IDs: taken.IDs}
-		before, err := earlier(tx, k.Name, d.Call.Unit, d.Call.Basis)
+		before, err := earlier(tx, d.Call)
 		if err != nil {
 			return err
 		}
+		answer = Answer{SchemaVersion: 1, Kind: k.Name, Accepted: true, IDs: taken.IDs}
 		c := d.Call
 		c.Verdict, c.Outputs, c.Parents, c.ApprovalID = "accepted", taken.Outputs, taken.Parents, taken.ApprovalID
 		c.Stages, c.Retry = stages(nil, 12), retry(before)
@@ -139,27 +143,59 @@ func (k *Kind[P, W]) Submit(ctx context.Context, p *Payload[P], d Door, t Task[P
 		}
 		return tx.Result(value)
 	})
-	if err == nil {
-		return answer, nil
+	if err != nil {
+		return Answer{}, k.failed(ctx, p, d, err)
 	}
-	var moved *Refusal
-	if errors.As(err, &moved) && moved.Kind == "" {
-		return Answer{}, k.turnDown(ctx, p, d, moved.Violations)
+	return answer, nil
+}
+
+// objections are what is wrong with a payload in the world under the lock.
+type objections struct{ vs []Violation }
+
+func (o *objections) Error() string { return "the payload is not taken" }
+
+// Object is the error with which a room's Write refuses what only writing showed to be wrong.
+func (p *Payload[P]) Object(code, hint, format string, args ...any) error {
+	v := NewViolation(code, "", p.start(), format, args...)
+	v.Hint = cmp.Or(hint, ruleOf(code).fix)
+	return &objections{[]Violation{v}}
+}
+
+// failed makes a refusal of what went wrong under the lock, if it is one.
+func (k *Kind[P, W]) failed(ctx context.Context, p *Payload[P], d Door, err error) error {
+	var o *objections
+	if errors.As(err, &o) {
+		return k.turnDown(ctx, p, d, o.vs)
 	}
-	if code := persisting(err); code != "" {
-		v := NewViolation(code, "", p.start(), "%v", err)
-		v.Hint = ruleOf(code).fix
-		if v.Stage == 10 && code != "boundary/busy" {
-			return Answer{}, k.turnDown(ctx, p, d, []Violation{v})
-		}
-		return Answer{}, k.refuse(p.source, []Violation{v})
+	code := persisting(err)
+	if code == "" {
+		return err
 	}
-	return Answer{}, err
+	v := NewViolation(code, "", p.start(), "%v", err)
+	v.Hint = ruleOf(code).fix
+	if v.Stage == 10 && code != "boundary/busy" {
+		return k.turnDown(ctx, p, d, []Violation{v})
+	}
+	return k.refuse(p.source, []Violation{v})
+}
+
+// known reports whether the request has an answer already: then that is given, whatever became
+// of the world since.
+func (k *Kind[P, W]) known(ctx context.Context, p *Payload[P], d Door, unit Unit) (known bool, err error) {
+	if p.err != nil {
+		return false, nil
+	}
+	key, _ := k.key(p, d, unit)
+	err = d.Store.View(ctx, func(r *store.Reader) (err error) {
+		known, err = r.Known(key)
+		return err
+	})
+	return known, err
 }
 
 // stand judges a payload in a world: everything that is wrong with it.
-func (k *Kind[P, W]) stand(p *Payload[P], d Door, w W) ([]Violation, Unit, error) {
-	vs, err := k.judge(p, w)
+func (k *Kind[P, W]) stand(ctx context.Context, p *Payload[P], d Door, w W) ([]Violation, Unit, error) {
+	vs, err := k.judge(ctx, p, w)
 	if err != nil {
 		return nil, Unit{}, err
 	}
@@ -184,13 +220,14 @@ func (p *Payload[P]) start() Pos {
 	return Pos{0, 1, 1}
 }
 
-// key is the idempotency key of a request: what the host gave, or the request itself.
-func (k *Kind[P, W]) key(p *Payload[P], d Door, unit Unit) (string, error) {
-	if d.Key != "" {
-		return k.Name + "\x00key\x00" + d.Key, nil
+// key is the idempotency key of a request, what the host gave or the request itself, and the
+// digest of all that the key stands for.
+func (k *Kind[P, W]) key(p *Payload[P], d Door, unit Unit) (key string, request store.Digest) {
+	whole := strings.Join([]string{k.Name, unit.Name, unit.Revision, p.Request}, "\x00")
+	if d.Key != "" { // the same payload for a later revision is still the host's one request
+		return k.Name + "\x00key\x00" + d.Key, store.DigestOf([]byte(strings.Join([]string{k.Name, unit.Name, p.Request}, "\x00")))
 	}
-	data, err := canonical(map[string]string{"kind": k.Name, "unit": unit.Name, "revision": unit.Revision, "payload": p.Request})
-	return string(data), err
+	return whole, store.DigestOf([]byte(whole))
 }
 
 // turnDown makes a refusal and notes it in the log. After too many of one unit it also says so.
@@ -198,7 +235,7 @@ func (k *Kind[P, W]) key(p *Payload[P], d Door, unit Unit) (string, error) {
 func (k *Kind[P, W]) turnDown(ctx context.Context, p *Payload[P], d Door, vs []Violation) error {
 	var refusal *Refusal
 	_, err := d.Store.Update(ctx, func(tx *store.Tx) error {
-		before, err := earlier(tx, k.Name, d.Call.Unit, d.Call.Basis)
+		before, err := earlier(tx, d.Call)
 		if err != nil {
 			return err
 		}

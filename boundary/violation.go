@@ -238,10 +238,14 @@ func exitOf(vs []Violation) int {
 
 // sample is what was found, cut and cleaned for a message; nothing of a credential.
 func sample(s string) string {
-	if Secret(s) != "" {
+	if len(s) > maxSecret {
+		s = s[:maxSecret]
+	}
+	shown := cut(finding.Clean(s))
+	if Secret(s) != "" || Secret(shown) != "" {
 		return ""
 	}
-	return cut(finding.Clean(s))
+	return shown
 }
 
 // cut shortens a text to 80 bytes.

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Severity says what a finding does to the exit code.
@@ -209,6 +210,23 @@ func (f Finding) Place() string {
 		return Name(f.Path)
 	}
 	return fmt.Sprintf("%s:%d:%d", Name(f.Path), f.Start.Line, f.Start.Col)
+}
+
+// Shell is a word for sh that stands for exactly s, for commands that somebody may run as they
+// stand. A name that a terminal would not show as it is is escaped as printf has it.
+func Shell(s string) string {
+	if s != "" && s[0] != '-' && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-") == "" {
+		return s
+	}
+	if Clean(s) == s {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	var b strings.Builder
+	b.WriteString("\"$(printf '")
+	for i := range len(s) {
+		fmt.Fprintf(&b, `\%03o`, s[i])
+	}
+	return b.String() + "')\""
 }
 
 // Name is a path fit for a terminal: as it is, or, where a terminal would not show every byte

@@ -13,18 +13,26 @@ import (
 type CommitChange struct {
 	Commit string
 	Path   string
-	Status byte // 'A' added, 'D' deleted, 'M' changed, 'T' became another type
+	Status byte   // 'A' added, 'D' deleted, 'M' changed, 'T' became another type
+	ID     string // object id of the content in the commit; zeros where it was deleted
 }
 
-// CommitChanges lists what each of some commits changes below some directories against each of
-// its parents. It is one process for any number of commits.
-func (r *Repo) CommitChanges(ctx context.Context, ids, dirs []string) ([]CommitChange, error) {
+// CommitChanges lists what each of some commits changes against each of its parents, below some
+// directories and at names that match patterns without a slash, wherever they are. It is one
+// process for any number of commits; with names Git walks the whole of every tree that differs.
+func (r *Repo) CommitChanges(ctx context.Context, ids, dirs, names []string) ([]CommitChange, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	args := []string{"diff-tree", "--stdin", "-r", "-m", "--root", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "--"}
-	args = append(args, dirs...)
+	for _, d := range dirs {
+		args = append(args, ":(top,literal)"+d)
+	}
+	for _, n := range names {
+		args = append(args, ":(top,glob)**/"+n)
+	}
 	c := r.command(args...)
+	c.Env = withoutLiteral(c.Env)
 	c.Stdin = strings.NewReader(strings.Join(ids, "\n") + "\n")
 	c.Timeout = WriteTimeout // a long range takes its time
 	var out []CommitChange
@@ -48,7 +56,9 @@ func (r *Repo) CommitChanges(ctx context.Context, ids, dirs []string) ([]CommitC
 			if len(f) != 5 || f[4] == "" || commit == "" || err != nil {
 				return fmt.Errorf("git diff-tree answered %q", head)
 			}
-			out = append(out, CommitChange{commit, name, f[4][0]})
+			if f[2] != f[3] { // of a mode alone the content is the same
+				out = append(out, CommitChange{commit, name, f[4][0], f[3]})
+			}
 		}
 	}
 	_, err := r.run(ctx, c, args)
@@ -72,7 +82,7 @@ func (r *Repo) OnlyInHead(ctx context.Context, path string) bool {
 		return false
 	}
 	for _, p := range head.Parents {
-		if r.HasObject(p + ":" + path) {
+		if !r.HasObject(p) || r.HasObject(p+":"+path) { // of a parent that is not here nothing is known
 			return false
 		}
 	}

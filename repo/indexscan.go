@@ -30,6 +30,7 @@ const (
 type IndexScan struct {
 	Entries []Entry // at and below the watched paths, as the index has them; none of intent-to-add
 	Folded  bool    // some path equals a watched one but for its letter case
+	Odd     bool    // some path is one that the caller looks for, wherever it is
 	Tree    string  // root id of the TREE extension; "" if there is none or it is not valid
 	Count   int     // entries of the index
 }
@@ -64,8 +65,9 @@ func (r *Repo) IndexMark() string {
 // and 4 with ids of 20 or 32 bytes (gitformat-index(5)) and answers ErrUseGit to all
 // else: a split or sparse index, a conflict, names out of order, extensions that do not
 // end exactly at the trailer, a truncated file. No index is ErrUseGit too. The trailer's
-// hash is not verified, for Git may leave it out (index.skipHash).
-func (r *Repo) ScanIndex(watch []string) (IndexScan, error) {
+// hash is not verified, for Git may leave it out (index.skipHash). odd is asked of paths until it
+// says yes to one; nil: of none.
+func (r *Repo) ScanIndex(watch []string, odd func(path []byte) bool) (IndexScan, error) {
 	f, err := os.Open(r.IndexFile())
 	if err != nil {
 		return IndexScan{}, ErrUseGit
@@ -75,17 +77,17 @@ func (r *Repo) ScanIndex(watch []string) (IndexScan, error) {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIndex {
 		return IndexScan{}, ErrUseGit
 	}
-	return scanIndex(f, info.Size(), watch)
+	return scanIndex(f, info.Size(), watch, odd)
 }
 
 // scanIndex tries both lengths of an id: the structure proves which one it is.
-func scanIndex(f io.ReadSeeker, size int64, watch []string) (IndexScan, error) {
+func scanIndex(f io.ReadSeeker, size int64, watch []string, odd func([]byte) bool) (IndexScan, error) {
 	block := make([]byte, 0, scanRead+maxName)
 	for _, idBytes := range []int{20, 32} {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
 			return IndexScan{}, ErrUseGit
 		}
-		s := scanner{in: f, left: max(size-int64(idBytes), 0), id: idBytes, watch: watch, buf: block}
+		s := scanner{in: f, left: max(size-int64(idBytes), 0), id: idBytes, watch: watch, odd: odd, buf: block}
 		if s.index() == nil {
 			return s.out, nil
 		}
@@ -102,6 +104,7 @@ type scanner struct {
 	start int // of what is not consumed
 	id    int // bytes of an object id
 	watch []string
+	odd   func(path []byte) bool
 	first [256]bool // bytes that a watched path begins with, in either letter case
 	out   IndexScan
 }
@@ -218,6 +221,9 @@ func (s *scanner) entry(version uint32, before []byte) ([]byte, error) {
 	s.start += consumed
 	if s.first[name[0]] {
 		s.look(name, mode, b[40:40+s.id], extended)
+	}
+	if s.odd != nil && !s.out.Odd {
+		s.out.Odd = s.odd(name)
 	}
 	return name, nil
 }

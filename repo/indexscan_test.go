@@ -107,7 +107,7 @@ func TestScanIndexAgrees(t *testing.T) {
 			form.make(s)
 			r := s.open()
 			watch, want := everything(r, t)
-			got, err := r.ScanIndex(watch)
+			got, err := r.ScanIndex(watch, nil)
 			if form.toGit {
 				if !errors.Is(err, ErrUseGit) {
 					t.Fatalf("not left to Git: %v", err)
@@ -181,7 +181,7 @@ func TestScanIndexWatches(t *testing.T) {
 			s.git("update-index", "--add", "--cacheinfo", "100644,e69de29bb2d1d6434b8b29ae775ad8c2e48c5391,"+name)
 		}
 	}
-	got, err := s.open().ScanIndex([]string{"docs/isme", ".assent.yaml"})
+	got, err := s.open().ScanIndex([]string{"docs/isme", ".assent.yaml"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,16 +224,16 @@ func seedIndexes(t testing.TB) [][]byte {
 // the rest could be a trailer, it still has the same entries: none is lost or invented.
 func TestScanIndexTruncated(t *testing.T) {
 	for _, data := range seedIndexes(t) {
-		whole, err := scanIndex(bytes.NewReader(data), int64(len(data)), []string{"docs/isme"})
+		whole, err := scanIndex(bytes.NewReader(data), int64(len(data)), []string{"docs/isme"}, nil)
 		if err != nil {
 			continue // only Git reads it, and refuses it when it is cut off
 		}
 		for n := range len(data) {
-			got, err := scanIndex(bytes.NewReader(data[:n]), int64(n), []string{"docs/isme"})
+			got, err := scanIndex(bytes.NewReader(data[:n]), int64(n), []string{"docs/isme"}, nil)
 			if err == nil && (!slices.Equal(got.Entries, whole.Entries) || got.Count != whole.Count || got.Tree != "" && got.Tree != whole.Tree) {
 				t.Fatalf("%d of %d bytes were read as %+v", n, len(data), got)
 			}
-			if _, err := scanIndex(bytes.NewReader(data[:n]), int64(len(data)), []string{"docs/isme"}); err == nil && n < len(data)-32 {
+			if _, err := scanIndex(bytes.NewReader(data[:n]), int64(len(data)), []string{"docs/isme"}, nil); err == nil && n < len(data)-32 {
 				t.Fatalf("%d bytes were read although the file has %d", n, len(data))
 			}
 		}
@@ -250,7 +250,7 @@ func FuzzScanIndex(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := scanIndex(bytes.NewReader(data), int64(len(data)), []string{"docs/isme"})
+		got, err := scanIndex(bytes.NewReader(data), int64(len(data)), []string{"docs/isme"}, nil)
 		if err != nil {
 			if !errors.Is(err, ErrUseGit) {
 				t.Fatal(err)
@@ -289,7 +289,7 @@ func BenchmarkScanIndex(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			r := &Repo{env: []string{"GIT_INDEX_FILE=" + name}}
 			for b.Loop() {
-				if s, err := r.ScanIndex([]string{"docs/isme", ".assent"}); err != nil || s.Count != n {
+				if s, err := r.ScanIndex([]string{"docs/isme", ".assent"}, nil); err != nil || s.Count != n {
 					b.Fatal(err)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,9 @@ type Repo struct {
 	version GitVersion
 	objects *objects
 	atClose []func() error
+
+	shareOnce sync.Once
+	share     fs.FileMode
 }
 
 // Errors of Open. ErrUnsafe wraps Git's own refusal of a repository of another owner.

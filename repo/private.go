@@ -1,22 +1,37 @@
 package repo
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 )
 
 // Share is what others than the owner may do with the private files of this clone, as
-// permission bits of a file. In a clone that was made to be shared, the Git directory is
-// writable for its group and hands its group on (git-init(1), --shared); private files follow
-// its bits there. In every other clone they are the owner's alone.
+// permission bits of a file: nothing, unless core.sharedRepository says that the clone is shared
+// (git-config(1)). Git is asked only where the Git directory looks like that of a shared clone,
+// which is writable for its group and hands its group on: a hook asks this often.
 func (r *Repo) Share() fs.FileMode {
 	info, err := os.Stat(r.CommonDir)
 	if err != nil || info.Mode()&fs.ModeSetgid == 0 || info.Mode()&0o020 == 0 {
 		return 0
 	}
-	return 0o060 | info.Mode()&0o004
+	r.shareOnce.Do(func() {
+		value, err := r.Config(context.Background(), "core.sharedRepository")
+		bits, octal := strconv.ParseUint(value, 8, 16)
+		switch {
+		case err != nil:
+		case value == "group" || value == "true" || value == "1":
+			r.share = 0o060
+		case value == "all" || value == "world" || value == "everybody" || value == "2":
+			r.share = 0o064
+		case octal == nil && len(value) > 1:
+			r.share = fs.FileMode(bits) & 0o066
+		}
+	})
+	return r.share
 }
 
 // MakePrivate makes a private directory, and those above it.

@@ -90,6 +90,24 @@ var DecisionKind = boundary.Define[DecisionPayload, decisionRecord](boundary.Spe
 			return s
 		},
 	},
+	Rules: []boundary.Rule[DecisionPayload, proposing]{
+		{Judge: func(i *boundary.Item[DecisionPayload], in proposing) {
+			if in.from != "" && !in.draft.isOpen(in.from) {
+				i.Violate("skmb/not-open", "", "skmb list --status open", "there is no open question %s", short(in.from))
+			}
+		}},
+		{Reads: []string{"/supersedes"}, Judge: func(i *boundary.Item[DecisionPayload], in proposing) {
+			seen := map[string]bool{}
+			for n, s := range i.Value.Supersedes {
+				for _, id := range in.draft.base.resolve(s.ID) {
+					if seen[id] {
+						i.Violate("boundary/item-duplicate", fmt.Sprintf("/supersedes/%d/id", n), "", "%s stands twice", id)
+					}
+					seen[id] = true
+				}
+			}
+		}},
+	},
 	Unit: func(p proposing) boundary.Unit {
 		return boundary.Unit{Name: strings.TrimSpace(p.draft.root + " " + p.from)}
 	},

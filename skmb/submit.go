@@ -3,6 +3,7 @@ package skmb
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"assent/boundary"
+	"assent/finding"
 	"assent/store"
 )
 
@@ -39,6 +41,10 @@ func (w *Writer) Take(ctx context.Context, p *boundary.Payload[DecisionPayload],
 			}
 			done.IDs = []string{id}
 			outputs, err := w.publish(ctx, tx, in.draft, &done)
+			var broken *InputError
+			if errors.As(err, &broken) {
+				return boundary.Taken{}, p.Object("skmb/breaks-base", broken.Next, "%s", broken.Text)
+			}
 			return boundary.Taken{IDs: done.IDs, Outputs: outputs}, err
 		},
 		Holds: func(a boundary.Answer, in proposing) bool {
@@ -55,15 +61,20 @@ func (w *Writer) Take(ctx context.Context, p *boundary.Payload[DecisionPayload],
 	return answer, done, err
 }
 
+// RefusalCodes are the codes by which a proposal is refused beside those of the boundary.
+var RefusalCodes = []finding.Check{
+	{Code: "skmb/not-open", Severity: finding.Error, Title: "the question that is answered is not open", Doc: "--from names a row of Open Questions. `skmb list --status open` lists them."},
+	{Code: "skmb/breaks-base", Severity: finding.Error, Title: "the base would not pass its own checks", Doc: "What the submission would lead to has an error that is not there now. `skmb check --worktree` shows what is wrong on disk; mend that first."},
+}
+
+// isOpen reports whether an open question has an id.
+func (d *draft) isOpen(id string) bool {
+	x, err := d.index()
+	return err == nil && slices.ContainsFunc(x.rows(opens), func(r row) bool { return r.id() == id })
+}
+
 func (w *Writer) addProposal(ctx context.Context, d *draft, p DecisionPayload, from string) (string, error) {
 	if from != "" {
-		x, err := d.index()
-		if err != nil {
-			return "", err
-		}
-		if !slices.ContainsFunc(x.rows(opens), func(r row) bool { return r.id() == from }) {
-			return "", &InputError{fmt.Sprintf("there is no open question %s", from), "skmb list --status open"}
-		}
 		if err := d.removeRow(opens, from); err != nil {
 			return "", err
 		}

@@ -101,11 +101,8 @@ func (s *Store) SettleEffects(ctx context.Context, probe func(context.Context, E
 	var unknown error
 	for _, e := range left {
 		outcome, err := probe(ctx, e)
-		if err != nil {
-			return settled, err
-		}
-		if outcome == Unknown {
-			unknown = errors.Join(unknown, fmt.Errorf("%s: %w", e.ID, ErrEffectUnknown))
+		if err != nil || outcome != Happened && outcome != NotHappened {
+			unknown = errors.Join(unknown, fmt.Errorf("%s: %w", e.ID, errors.Join(ErrEffectUnknown, err)))
 			continue
 		}
 		gone := false
@@ -127,7 +124,7 @@ func (s *Store) SettleEffects(ctx context.Context, probe func(context.Context, E
 			return tx.Settle(e.ID)
 		})
 		if err != nil {
-			return settled, err
+			return settled, errors.Join(unknown, err)
 		}
 		if !gone {
 			settled = append(settled, e)

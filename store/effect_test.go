@@ -113,6 +113,23 @@ func TestEffectUnknown(t *testing.T) {
 		}
 		return nil
 	})
+	// A probe that fails, and one that says nonsense, know nothing either; the others are settled.
+	update(t, w, func(tx *store.Tx) error {
+		return errors.Join(tx.Note(store.Effect{ID: "E-0", Note: []byte("{}")}), tx.Note(store.Effect{ID: "E-3", Note: []byte("{}")}))
+	})
+	broken := errors.New("Git is gone")
+	settled, err = s.SettleEffects(t.Context(), func(_ context.Context, e store.Effect) (store.Outcome, error) {
+		switch e.ID {
+		case "E-0":
+			return store.Happened, broken
+		case "E-1":
+			return store.Outcome(9), nil
+		}
+		return store.NotHappened, nil
+	}, func(*store.Tx, store.Effect, store.Outcome) error { return nil })
+	if !errors.Is(err, store.ErrEffectUnknown) || !errors.Is(err, broken) || len(settled) != 1 || settled[0].ID != "E-3" {
+		t.Errorf("settled %v, %v", settled, err)
+	}
 	// The same effect cannot be noted twice, and one that is not there is not settled.
 	if _, err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Note(store.Effect{ID: "E-1", Note: []byte("[]")}) }); !errors.Is(err, store.ErrStale) {
 		t.Errorf("noted twice: %v", err)

@@ -174,10 +174,14 @@ func (s *Store) ReadLog(ctx context.Context, log string, visit func(line []byte)
 	})
 }
 
-// Tail returns the last whole lines of a log that fit into a number of bytes, oldest first. An
-// unreadable end gives fewer lines, never wrong ones: VerifyLog says what is the matter.
+// Tail returns the last whole lines of the newest segment of a log that fit into a number of
+// bytes, oldest first, as they stand on disk: what a transaction appends is not among them.
+// VerifyLog says whether they stand as they were written.
 func (r *Reader) Tail(log string, bytes int64) (lines [][]byte, err error) {
 	h := r.heads.Logs[log]
+	if r.begun != nil {
+		h = r.begun[log]
+	}
 	if h.Segment == 0 {
 		return nil, nil
 	}

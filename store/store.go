@@ -253,6 +253,7 @@ type logHead struct {
 type Reader struct {
 	s     *Store
 	heads heads
+	begun map[string]logHead // the logs as they stood when a transaction began; nil outside of one
 }
 
 // Generation grows by one with every transaction.

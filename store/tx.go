@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -52,7 +55,7 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error) (Result, error) 
 		return res, err
 	}
 	res.Generation = h.Generation
-	tx := &Tx{Reader: Reader{s: s, heads: h}, lines: map[string]int{}}
+	tx := &Tx{Reader: Reader{s: s, heads: h, begun: maps.Clone(h.Logs)}, lines: map[string]int{}}
 	if err := fn(tx); err != nil {
 		return res, err
 	}
@@ -109,10 +112,12 @@ func (t *Tx) add(o op) error {
 	return nil
 }
 
-// Remove takes a file away. want is its digest before; anything else found is ErrStale. A
-// record or a log is never removed: what was said stays said.
+// Remove takes a file away. want is its digest before; anything else found is ErrStale. What was
+// written as a record is the caller's to know, and is never removed; a log, the heads and the
+// lock are not, whatever they are called.
 func (t *Tx) Remove(c Class, n Name, want Digest) error {
-	if c != View && c != State {
+	own := n.Root == Private && (n.Path == headFile || n.Path == "lock" || strings.HasSuffix(n.Path, ".jsonl"))
+	if c != View && c != State || own {
 		return fmt.Errorf("%s: only views and state are removed", n)
 	}
 	now, err := t.s.read(n)
@@ -200,6 +205,12 @@ func keyName(key string) Name {
 	return Name{Private, "idem/" + string(DigestOf([]byte(key))) + ".json"}
 }
 
+// Known reports whether a key has an answer, to whatever request.
+func (r *Reader) Known(key string) (bool, error) {
+	f, err := r.s.read(keyName(key))
+	return f.Digest != "", err
+}
+
 // Once looks up the answer that an equal request under the same key was given. Another
 // request under the key is ErrKeyReused. Keys are forgotten after 90 days.
 func (t *Tx) Once(key string, request Digest) (prior []byte, seen bool, err error) {
@@ -237,6 +248,9 @@ func (t *Tx) Result(value []byte) error {
 	return t.put(result, keyName(t.key), append(data, '\n'), now.Digest)
 }
 
+// pruneLook is how many keys are looked at after a transaction.
+const pruneLook = 1000
+
 // prune drops the answers of keys that are older than their life. It runs after a
 // transaction, under its lock, and failing to is no failure.
 func (s *Store) prune() {
@@ -245,11 +259,19 @@ func (s *Store) prune() {
 		return
 	}
 	defer dir.Close()
-	entries, _ := dir.ReadDir(1000)
-	for _, e := range entries {
+	names, _ := dir.Readdirnames(-1)
+	slices.Sort(names)
+	// A thousand of them each time, from another place on: the names are digests, and what comes
+	// first once comes first always.
+	from := 0
+	if len(names) > pruneLook {
+		from = rand.IntN(len(names))
+	}
+	for i := range min(len(names), pruneLook) {
+		name := "idem/" + names[(from+i)%len(names)]
 		// The time of a file is the system's: another clock says nothing about its age.
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > keyLife {
-			_ = s.roots[Private].Remove("idem/" + e.Name())
+		if info, err := s.roots[Private].Lstat(name); err == nil && time.Since(info.ModTime()) > keyLife {
+			_ = s.roots[Private].Remove(name)
 		}
 	}
 }

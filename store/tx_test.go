@@ -384,6 +384,8 @@ func TestRemove(t *testing.T) {
 		{"other content", store.View, readme, store.DigestOf([]byte("x")), true},
 		{"nothing", store.View, page, "", true},
 		{"nothing that had content", store.View, page, want(readme), true},
+		{"a log that is called state", store.State, store.Name{Root: store.Private, Path: log + "-0001.jsonl"}, store.DigestOf([]byte(read(t, w, "private/"+log+"-0001.jsonl"))), false},
+		{"the heads", store.State, store.Name{Root: store.Private, Path: "head.json"}, store.DigestOf([]byte(read(t, w, "private/head.json"))), false},
 	} {
 		if _, err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Remove(c.class, c.file, c.want) }); err == nil || errors.Is(err, store.ErrStale) != c.stale {
 			t.Errorf("%s: %v", c.name, err)
@@ -484,4 +486,139 @@ func TestNames(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What cannot be read is neither absent nor empty: the heads, an answer, a log.
+func TestDamagedState(t *testing.T) {
+	head := "private/head.json"
+	for name, text := range map[string]string{"cut off": `{"generation":1`, "empty": "", "of another form": `[]`, "with a member that is not known": `{"generation":1,"logs":{},"more":1}`} {
+		t.Run("heads "+name, func(t *testing.T) {
+			w := begin(t)
+			write(t, w, head, text)
+			s := open(t, w)
+			_, uerr := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Put(store.View, page, []byte("x"), "") })
+			verr := s.View(t.Context(), func(*store.Reader) error { return nil })
+			_, lerr := s.VerifyLog(t.Context(), log)
+			for what, err := range map[string]error{"Update": uerr, "View": verr, "VerifyLog": lerr} {
+				if err == nil || !strings.Contains(err.Error(), "head.json is damaged") {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if exists(w, "tree/docs") || read(t, w, head) != text {
+				t.Error("something was written all the same")
+			}
+		})
+	}
+	w := begin(t)
+	update(t, w, change)
+	for name := range look(t, w) {
+		if strings.HasPrefix(name, "private/idem/") {
+			write(t, w, name, "{")
+		}
+	}
+	if _, err := open(t, w).Update(t.Context(), func(tx *store.Tx) error { _, _, err := tx.Once(key, request); return err }); err == nil || !strings.Contains(err.Error(), "is damaged") {
+		t.Errorf("a damaged answer: %v", err)
+	}
+	if err := os.Remove(filepath.Join(w, "private", log+"-0001.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, w).ReadLog(t.Context(), log, func([]byte) error { return nil }); err == nil || !strings.Contains(err.Error(), "segment 1") {
+		t.Errorf("a log that is gone: %v", err)
+	}
+}
+
+// In a transaction the end of a log is what stands on disk, and the append goes on from it.
+func TestTailWithinAChange(t *testing.T) {
+	w := empty(t)
+	for n := 1; n <= 3; n++ {
+		update(t, w, func(tx *store.Tx) error {
+			_, err := tx.Append(log, map[string]any{"n": n})
+			lines, terr := tx.Tail(log, 1<<10)
+			if len(lines) != n-1 || terr != nil {
+				t.Errorf("change %d sees %d lines: %v", n, len(lines), terr)
+			}
+			return err
+		})
+	}
+}
+
+// However many keys there are, the outdated ones go in time.
+func TestOldKeysGo(t *testing.T) {
+	w := begin(t)
+	if err := os.MkdirAll(filepath.Join(w, "private/idem"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-100 * 24 * time.Hour)
+	for i := range 2500 {
+		name := filepath.Join(w, "private/idem", string(store.DigestOf([]byte(fmt.Sprint(i))))+".json")
+		if err := os.WriteFile(name, []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if i < 50 {
+			if err := os.Chtimes(name, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	left := func() (n int) {
+		for i := range 50 {
+			if exists(w, "private/idem/"+string(store.DigestOf([]byte(fmt.Sprint(i))))+".json") {
+				n++
+			}
+		}
+		return n
+	}
+	for i := 0; left() > 0; i++ {
+		if i > 60 { // each looks at two of five
+			t.Fatalf("%d outdated keys are left", left())
+		}
+		update(t, w, func(tx *store.Tx) error { _, err := tx.Append(log, map[string]any{"n": i}); return err })
+	}
+	if entries, err := os.ReadDir(filepath.Join(w, "private/idem")); err != nil || len(entries) != 2450 {
+		t.Errorf("%d keys are left, %v", len(entries), err)
+	}
+}
+
+// A file that does not read back as it was written has not been written.
+func TestReadBack(t *testing.T) {
+	for _, op := range []int{1, -1} { // a file of the change, and the journal
+		w := begin(t)
+		was := look(t, w)
+		_, err := open(t, w, fault(func(at store.Step) error {
+			if at != (store.Step{Op: op, At: "synced"}) || exists(w, journalFile) {
+				return nil
+			}
+			for _, name := range []string{"private/txn/new-1", "private/txn/.assent-tmp-journal"} {
+				if exists(w, name) {
+					write(t, w, name, "what the medium made of it")
+				}
+			}
+			return nil
+		})).Update(t.Context(), change)
+		var persist *store.PersistError
+		if !errors.As(err, &persist) || !strings.Contains(err.Error(), "read back") {
+			t.Errorf("operation %d: %v", op, err)
+		}
+		if d := diff(look(t, w), was); d != "" {
+			t.Errorf("something changed:%s", d)
+		}
+	}
+}
+
+// An edit made in the last moment before a file is taken away is a conflict, and stays.
+func TestEditBeforeRemoval(t *testing.T) {
+	w := begin(t)
+	c := trace(t, w, doChange)
+	op := c.op(t, view)
+	edited := false
+	_, err := open(t, w, fault(func(at store.Step) error {
+		if at.Op == op-1 && at.At == "dirsynced" {
+			edited = true
+			write(t, w, path(view), "an edit of the last moment")
+		}
+		return nil
+	})).Update(t.Context(), change)
+	if !edited || !errors.Is(err, store.ErrConflict) || read(t, w, path(view)) != "an edit of the last moment" {
+		t.Errorf("edited: %v, %v", edited, err)
+	}
 }

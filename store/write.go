@@ -41,7 +41,7 @@ func (s *Store) replace(o op, data []byte, step func(at string) error) error {
 	if old.Digest != "" {
 		mode = old.Mode.Perm()
 	}
-	tmp := path.Join(dir, tmpPrefix+strings.ToLower(rand.Text()[:12]))
+	tmp := path.Join(dir, tmpPrefix+strings.ToLower(rand.Text()[:tmpRandom]))
 	if err := s.create(root, tmp, data, mode, step); err != nil {
 		root.Remove(tmp)
 		return err
@@ -78,7 +78,7 @@ func (s *Store) remove(o op, step func(at string) error) error {
 	}
 	at := n.Path
 	if n.Root != Private {
-		at = path.Join(path.Dir(n.Path), tmpPrefix+strings.ToLower(rand.Text()[:12]))
+		at = path.Join(path.Dir(n.Path), tmpPrefix+strings.ToLower(rand.Text()[:tmpRandom]))
 		if err := root.Rename(n.Path, at); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ func Begin(r *repo.Repo, event string, now time.Time, build string) *Look {
 	}()
 	l.Receipts = Open(r, event, now, build)
 	if event == "pre-commit" || event == "pre-merge-commit" {
-		l.Scan, l.Scanned = r.ScanIndex(l.Receipts.Watch)
+		l.Scan, l.Scanned = r.ScanIndex(l.Receipts.Watch, store.MayBeStray)
 	}
 	return l
 }
@@ -71,7 +72,7 @@ func (l *Look) Staged(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	if l.Scanned == nil && c.Watched(l.Scan.Entries) != x.Watched {
+	if l.Scanned == nil && (c.Watched(l.Scan.Entries) != x.Watched || l.Scan.Odd) {
 		return false
 	}
 	var changes []repo.Change
@@ -82,7 +83,8 @@ func (l *Look) Staged(ctx context.Context) bool {
 	}
 	if l.Scanned != nil { // only Git reads this index
 		tracked := func(p string) bool { return l.Repo.HasObject("HEAD:" + p) }
-		if AnyBelow(changes, c.Watch) || len(c.OnlyOnDisk(tracked)) > 0 {
+		stray := func(ch repo.Change) bool { return store.MayBeStray([]byte(ch.Path)) }
+		if AnyBelow(changes, c.Watch) || len(c.OnlyOnDisk(tracked)) > 0 || slices.ContainsFunc(changes, stray) {
 			return false
 		}
 	}
@@ -146,8 +148,8 @@ func (l *Look) Known() (Receipt, bool) {
 	if x, ok := c.Clean(l.head.Tree); ok {
 		return x, x.Watched == before.Watched
 	}
-	scan, err := l.Repo.ScanIndex(c.Watch)
-	if err != nil || scan.Folded || scan.Tree != l.head.Tree || c.Watched(scan.Entries) != before.Watched {
+	scan, err := l.Repo.ScanIndex(c.Watch, store.MayBeStray)
+	if err != nil || scan.Folded || scan.Odd || scan.Tree != l.head.Tree || c.Watched(scan.Entries) != before.Watched {
 		return Receipt{}, false
 	}
 	before.Head, before.Tree = Parent(l.head), l.head.Tree

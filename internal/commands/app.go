@@ -174,6 +174,7 @@ type call struct {
 	begun     time.Time
 	logged    *boundary.Logged // whether the log has an entry of it
 	recovered bool             // something that was interrupted was completed
+	refused   bool             // a submission was, and that is in the log
 }
 
 // action makes a cli action of ours. A command that is given more arguments than it

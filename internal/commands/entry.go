@@ -109,7 +109,8 @@ func (c *call) logAfter(err error) {
 	if err != nil && slices.Contains([]int{finding.ExitInvalid, finding.ExitStale, finding.ExitBusy}, exitCode(err)) {
 		return
 	}
-	if c.effect().class == readOnly || c.effect().class == "" || c.logged != nil && c.logged.Done() {
+	noted := c.logged != nil && c.logged.Done() && (err == nil || exitCode(err) == finding.ExitOK || c.refused)
+	if c.effect().class == readOnly || c.effect().class == "" || noted {
 		return
 	}
 	r, openErr := c.open()

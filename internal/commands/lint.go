@@ -20,6 +20,7 @@ import (
 	"assent/install"
 	"assent/lint"
 	"assent/repo"
+	"assent/skmb"
 	"assent/store"
 )
 
@@ -375,7 +376,7 @@ func explained(checks []finding.Check) explanations {
 // explainable is every code that a person can meet: those of findings and those by which a
 // submission is refused.
 func explainable() []finding.Check {
-	all := allCodes()
+	all := slices.Concat(allCodes(), skmb.RefusalCodes)
 	for _, c := range boundary.Codes() {
 		if !slices.ContainsFunc(all, func(k finding.Check) bool { return k.Code == c.Name }) {
 			all = append(all, finding.Check{Code: c.Name, Severity: finding.Error, Title: c.Title,

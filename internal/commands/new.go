@@ -197,6 +197,7 @@ func (c *call) proposed(w *skmb.Writer, r *repo.Repo, answer boundary.Answer, do
 				return err
 			}
 		}
+		c.refused = true
 		return exit(refusal.ExitCode())
 	}
 	if err != nil {
@@ -206,7 +207,7 @@ func (c *call) proposed(w *skmb.Writer, r *repo.Repo, answer boundary.Answer, do
 		return c.printJSON(answer)
 	}
 	if answer.Replayed {
-		c.say("this proposal is in the base already, and still undecided")
+		c.say("this was submitted before: the answer is the same, and nothing was written")
 	}
 	c.out("%s", answer.IDs[0])
 	b, err := skmb.Load(repo.Disk(r.Root), w.Root)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -151,23 +152,39 @@ func (c *call) door(k *boundary.Form) (boundary.Door, error) {
 		Claims:  boundary.Claims{Provider: c.String("claim-provider"), Model: c.String("claim-model"), ModelVersion: c.String("claim-model-version")},
 	}
 	for _, claim := range []string{d.Claims.Provider, d.Claims.Model, d.Claims.ModelVersion} {
-		if why := boundary.Unsafe(claim, "line"); why != "" || len(claim) > 200 || boundary.Secret(claim) != "" {
-			return d, invalid("give a plain name", "a claim is no name: it is too long, holds a credential, or %s", why)
+		if boundary.Unsafe(claim, "line") != "" || len(claim) > 200 || boundary.Secret(claim) != "" || filepath.IsAbs(claim) || claim != strings.Join(strings.Fields(claim), " ") {
+			return d, invalid("give a plain name of at most 200 bytes", "a claim is no name: it is a path, holds a credential, or what is not shown as it is")
 		}
 	}
 	if file := c.String("prompt-packet"); file != "" {
-		f, err := os.Open(file)
-		if err != nil {
+		var err error
+		if d.Claims.Prompt, err = sumOf(file); err != nil {
 			return d, invalid("name the file that the model was given", "%v", err)
 		}
-		defer f.Close()
-		h := sha256.New()
-		if _, err := io.Copy(h, f); err != nil {
-			return d, invalid("name the file that the model was given", "%v", err)
-		}
-		d.Claims.Prompt = hex.EncodeToString(h.Sum(nil))
 	}
 	return d, nil
+}
+
+// maxPrompt is the most bytes of a prompt whose digest is noted.
+const maxPrompt = 64 << 20
+
+// sumOf is the SHA-256 of a regular file.
+func sumOf(name string) (string, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxPrompt {
+		return "", fmt.Errorf("%s is no file, or has more than %d bytes", name, maxPrompt)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, io.LimitReader(f, maxPrompt))
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // submitCommand is `assent submit KIND`: the same way in as the verb of the kind's own room.
@@ -237,16 +254,16 @@ func probe(c *call) error {
 		return invalid("assent probe --help", "the replies cannot be read: %v", firstError(err, readErr))
 	}
 	out := probed{SchemaVersion: 1, Kind: k.Name, Probes: []probeResult{}, NotAsked: []string{}}
-	counts := map[string]int{}
+	counts, probes := map[string]int{}, k.Probes()
 	for i, r := range replies {
-		verdict, err := k.JudgeReply(r)
+		verdict, err := k.JudgeReply(probes, r)
 		if err != nil {
 			return invalid("assent schema "+k.Name+" --probe", "reply %d: %v", i+1, err)
 		}
 		counts[verdict]++
 		out.Probes = append(out.Probes, probeResult{r.Probe, verdict})
 	}
-	for _, p := range k.Probes() {
+	for _, p := range probes {
 		if !slices.ContainsFunc(replies, func(r boundary.Reply) bool { return r.Probe == p.Probe }) {
 			out.NotAsked = append(out.NotAsked, p.Probe)
 		}
