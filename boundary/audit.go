@@ -12,50 +12,23 @@ import (
 // nothing of the machine that it was made on.
 type AuditRecord struct {
 	Envelope
-	Command  string        `json:"command" jsonschema:"minLength=1,maxLength=100" text:"line" jsonschema_description:"the command that took it"`
-	Artifact string        `json:"artifact" jsonschema:"minLength=2,maxLength=41" text:"line" jsonschema_description:"the kind of what was submitted"`
-	Unit     string        `json:"unit,omitzero" jsonschema:"maxLength=200" text:"line" jsonschema_description:"what it was submitted for"`
-	Input    AuditInput    `json:"input" jsonschema_description:"what came in"`
-	Schema   AuditSchema   `json:"schema" jsonschema_description:"the schema that it was judged by"`
-	Claimed  AuditClaims   `json:"claimed,omitzero" jsonschema_description:"what the host said of itself"`
-	Stages   []AuditStage  `json:"stages" jsonschema:"maxItems=13" jsonschema_description:"what became of each stage, and what that proves"`
-	Attempt  int           `json:"attempt" jsonschema:"minimum=1,maximum=1000000" jsonschema_description:"which attempt it was, as the log of the clone shows"`
-	Outputs  []AuditOutput `json:"outputs" jsonschema:"minItems=1,maxItems=1000" jsonschema_description:"the records that it led to"`
-	Approval string        `json:"approval_id,omitzero" jsonschema:"maxLength=128" text:"line" jsonschema_description:"the yes that it rests on"`
+	Command  string       `json:"command" jsonschema:"minLength=1,maxLength=100" text:"line" jsonschema_description:"the command that took it"`
+	Artifact string       `json:"artifact" jsonschema:"minLength=2,maxLength=41" text:"line" jsonschema_description:"the kind of what was submitted"`
+	Unit     string       `json:"unit,omitzero" jsonschema:"maxLength=200" text:"line" jsonschema_description:"what it was submitted for"`
+	Input    Input        `json:"input" jsonschema_description:"what came in"`
+	Schema   SchemaRef    `json:"schema" jsonschema_description:"the schema that it was judged by"`
+	Claimed  Claims       `json:"claimed,omitzero" jsonschema_description:"what the host said of itself"`
+	Stages   []AuditStage `json:"stages" jsonschema:"maxItems=13" jsonschema_description:"what became of each stage, and what that proves"`
+	Attempt  int          `json:"attempt" jsonschema:"minimum=1,maximum=1000000" jsonschema_description:"which attempt it was, as the log of the clone shows"`
+	Outputs  []Output     `json:"outputs" jsonschema:"minItems=1,maxItems=1000" jsonschema_description:"the records that it led to"`
+	Approval string       `json:"approval_id,omitzero" jsonschema:"maxLength=128" text:"line" jsonschema_description:"the yes that it rests on"`
 }
 
-// AuditInput is Input in a tracked entry.
-type AuditInput struct {
-	SHA256 string `json:"sha256" jsonschema:"maxLength=64" text:"line" jsonschema_description:"SHA-256 of the bytes; empty for what did not come from standard input"`
-	Bytes  int    `json:"bytes" jsonschema:"minimum=0,maximum=1048576" jsonschema_description:"how many"`
-}
-
-// AuditSchema is SchemaRef in a tracked entry.
-type AuditSchema struct {
-	Version int    `json:"version" jsonschema:"minimum=1,maximum=999" jsonschema_description:"version of the kind"`
-	SHA256  string `json:"sha256" jsonschema:"maxLength=64" text:"line" jsonschema_description:"SHA-256 of the schema file"`
-}
-
-// AuditClaims are Claims in a tracked entry.
-type AuditClaims struct {
-	Provider     string `json:"provider,omitzero" jsonschema:"maxLength=200" text:"line" jsonschema_description:"who serves the model"`
-	Model        string `json:"model,omitzero" jsonschema:"maxLength=200" text:"line" jsonschema_description:"the model"`
-	ModelVersion string `json:"model_version,omitzero" jsonschema:"maxLength=200" text:"line" jsonschema_description:"its version"`
-	Prompt       string `json:"prompt_packet_sha256,omitzero" jsonschema:"maxLength=64" text:"line" jsonschema_description:"SHA-256 of the prompt"`
-}
-
-// AuditStage is StageLog in a tracked entry.
+// AuditStage is StageLog in a tracked entry: what was accepted met no codes.
 type AuditStage struct {
 	Stage   int    `json:"stage" jsonschema:"minimum=1,maximum=13" jsonschema_description:"its number"`
 	Verdict string `json:"verdict" jsonschema:"maxLength=20" text:"line" jsonschema_description:"what became of it"`
 	Proves  string `json:"proves" jsonschema:"maxLength=20" text:"line" jsonschema_description:"what it shows"`
-}
-
-// AuditOutput is Output in a tracked entry.
-type AuditOutput struct {
-	Path   string `json:"path" jsonschema:"minLength=1,maxLength=1024" text:"lines" jsonschema_description:"from the top of the repository"`
-	SHA256 string `json:"sha256" jsonschema:"minLength=64,maxLength=64" text:"line" jsonschema_description:"SHA-256 of the file"`
-	ID     string `json:"id" jsonschema:"minLength=1,maxLength=128" text:"line" jsonschema_description:"id of the record"`
 }
 
 // Audit is the form of the tracked entries. Nobody submits one.
@@ -71,14 +44,10 @@ func audit(tx *store.Tx, f *Form, c Call, request string, now time.Time) (Output
 			SchemaVersion: Audit.Version, Kind: Audit.Name, CreatedAt: now.UTC().Format(time.RFC3339), RequestSHA256: request, Parents: []string{}, ToolVersion: c.Tool.Version,
 			Basis: Basis{Revision: int64(tx.Generation()), Commit: c.Snapshot.Commit, Tree: c.Snapshot.Tree},
 		},
-		Command: c.Command, Artifact: f.Name, Unit: c.Unit, Input: AuditInput(c.Input), Schema: AuditSchema{f.Version, c.Schema.SHA256}, Attempt: c.Retry.Attempt, Approval: c.ApprovalID,
-		Claimed: AuditClaims{c.Claimed.Provider, c.Claimed.Model, c.Claimed.ModelVersion, c.Claimed.Prompt},
+		Command: c.Command, Artifact: f.Name, Unit: c.Unit, Input: c.Input, Schema: SchemaRef{f.Version, c.Schema.SHA256}, Claimed: c.Claimed, Attempt: c.Retry.Attempt, Outputs: c.Outputs, Approval: c.ApprovalID,
 	}
 	for _, s := range c.Stages {
 		r.Stages = append(r.Stages, AuditStage{s.Stage, s.Verdict, s.Proves})
-	}
-	for _, o := range c.Outputs {
-		r.Outputs = append(r.Outputs, AuditOutput{o.Path, o.SHA256, o.ID})
 	}
 	id, data, err := Audit.Seal(&r, func(id string) { r.ID = id }, now)
 	if err != nil {

@@ -65,24 +65,23 @@ type Tool struct {
 
 // Input is what came in on standard input.
 type Input struct {
-	SHA256 string `json:"sha256"`
-	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256" jsonschema:"maxLength=64" text:"line" jsonschema_description:"SHA-256 of the bytes; empty for what did not come from standard input"`
+	Bytes  int    `json:"bytes" jsonschema:"minimum=0,maximum=1048576" jsonschema_description:"how many"`
 }
 
 // SchemaRef is the schema that a submission was judged by: SHA256 is that of the file that
 // `assent schema` prints.
 type SchemaRef struct {
-	Version int    `json:"version"`
-	SHA256  string `json:"sha256"`
+	Version int    `json:"version" jsonschema:"minimum=1,maximum=999" jsonschema_description:"version of the kind"`
+	SHA256  string `json:"sha256" jsonschema:"maxLength=64" text:"line" jsonschema_description:"SHA-256 of the schema file"`
 }
 
 // Claims are what a host says of itself. The program calls no model and verifies none of it.
 type Claims struct {
-	Provider     string `json:"provider,omitzero"`
-	Model        string `json:"model,omitzero"`
-	ModelVersion string `json:"model_version,omitzero"`
-	HostRef      string `json:"host_ref,omitzero"`
-	Prompt       string `json:"prompt_packet_sha256,omitzero"`
+	Provider     string `json:"provider,omitzero" jsonschema:"maxLength=200" text:"line" jsonschema_description:"who serves the model"`
+	Model        string `json:"model,omitzero" jsonschema:"maxLength=200" text:"line" jsonschema_description:"the model"`
+	ModelVersion string `json:"model_version,omitzero" jsonschema:"maxLength=200" text:"line" jsonschema_description:"its version"`
+	Prompt       string `json:"prompt_packet_sha256,omitzero" jsonschema:"maxLength=64" text:"line" jsonschema_description:"SHA-256 of the prompt"`
 }
 
 // Observed is what the program saw of a host by itself.
@@ -114,10 +113,10 @@ type Retry struct {
 
 // Output is a file that was written. Path is relative to the top of the repository.
 type Output struct {
-	Path   string `json:"path"`
-	Region string `json:"region,omitzero"` // of a file of which only a part is ours
-	SHA256 string `json:"sha256,omitzero"` // "" for a file that was removed
-	ID     string `json:"id,omitzero"`
+	Path   string `json:"path" jsonschema:"minLength=1,maxLength=1024" text:"lines" jsonschema_description:"from the top of the repository"`
+	Region string `json:"region,omitzero" jsonschema:"maxLength=200" text:"line" jsonschema_description:"of a file of which only a part is written"`
+	SHA256 string `json:"sha256,omitzero" jsonschema:"maxLength=64" text:"line" jsonschema_description:"SHA-256 of the file; nothing for one that was removed"`
+	ID     string `json:"id,omitzero" jsonschema:"maxLength=128" text:"line" jsonschema_description:"id of the record"`
 }
 
 // proves is what a stage that passes shows.
