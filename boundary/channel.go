@@ -60,7 +60,7 @@ var channelRules = []channelRule{
 	{"boundary/audit-missing", "a record came in past the channel", "No entry below .assent/audit names the record with its digest, so it was not submitted. Add the entry if it was left out of the commit; otherwise submit the content again.", "wiring", (*channel).audit},
 	{"boundary/audit-mismatch", "an audit entry names what is not there", "The entry names a record that the tree lacks or that has another digest. Add the record that belongs to it.", "wiring", nil},
 	{"boundary/row-removed", "a record was removed", "What was said stays said: records are never taken out, and undoing is a record of its own. Bring the file back: `git restore --source=HEAD --staged --worktree` with its path.", "provenance", (*channel).lost},
-	{"boundary/row-changed", "a record was changed", "Records are never changed. Bring the file back: `git restore --source=HEAD --staged --worktree` with its path.", "provenance", nil},
+	{"boundary/row-changed", "a record was changed", "Records are never changed. Bring the file back: `git restore --source=HEAD --staged --worktree` with its path. Bringing back what a commit before altered is no change; that commit itself is refused in every range that holds it, so rewrite it.", "provenance", nil},
 	{"boundary/subject-vanished", "all records of a kind are gone", "A parent has records of the kind and this tree has none. Bring the directory back.", "provenance", (*channel).vanished},
 	{"boundary/private-staged", "private state is about to be committed", "The file is of the program's private directory: it belongs to one clone. `git rm --cached` takes it out.", "policy", (*channel).strays},
 	{"boundary/tmp-staged", "a temporary file of the program is about to be committed", "A process was interrupted while it wrote. `assent recover` completes what it did and removes the file; `git rm --cached` takes it out.", "policy", nil},
@@ -135,8 +135,10 @@ type channel struct {
 	history []Change // of commits that are judged one by one
 }
 
-func (c *channel) say(code, name, fix, format string, args ...any) {
+// say reports a finding; until the next one the caller may add to it.
+func (c *channel) say(code, name, fix, format string, args ...any) *finding.Finding {
 	c.shared.findings = append(c.shared.findings, finding.Finding{Code: code, Path: name, Key: name, Fix: fix, Message: fmt.Sprintf(format, args...)})
+	return &c.shared.findings[len(c.shared.findings)-1]
 }
 
 const (
@@ -267,8 +269,7 @@ func (c *channel) records() error {
 					newer = errors.Join(newer, &newerRecord{name, e.Text})
 					continue
 				}
-				c.say(e.Code, name, c.back(name), "%s", e.Text)
-				c.shared.findings[len(c.shared.findings)-1].Start = finding.Pos{Line: e.Line, Col: min(e.Line, 1)}
+				c.say(e.Code, name, c.back(name), "%s", e.Text).Start = finding.Pos{Line: e.Line, Col: min(e.Line, 1)}
 			case err != nil:
 				return err
 			default:
@@ -368,17 +369,25 @@ func (c *channel) content(name string) ([]byte, error) {
 }
 
 func (c *channel) sayMismatch(entry, output, fix, format string) {
-	c.say("boundary/audit-mismatch", entry, fix, format, output)
-	c.shared.findings[len(c.shared.findings)-1].Key = output
+	c.say("boundary/audit-mismatch", entry, fix, format, output).Key = output
 }
 
 // lost looks for records that a parent has and that are gone or changed.
 func (c *channel) lost() error {
 	if c.History != nil {
 		for _, h := range c.history {
-			if !h.Added && strings.HasSuffix(h.Path, ".json") && slices.ContainsFunc(c.Kinds, func(f *Form) bool { return path.Dir(h.Path) == f.Dir }) {
-				c.sayLost(h)
+			i := slices.IndexFunc(c.Kinds, func(f *Form) bool { return path.Dir(h.Path) == f.Dir })
+			if h.Added || i < 0 || !strings.HasSuffix(h.Path, ".json") {
+				continue
 			}
+			if !h.Removed {
+				if data, err := h.Read(); err != nil {
+					return err
+				} else if restored(c.Kinds[i], h.Path, data) {
+					continue
+				}
+			}
+			c.sayLost(h)
 		}
 		return nil
 	}
@@ -415,6 +424,13 @@ func (c *channel) gone(f *Form) (out []Change, err error) {
 				if same, err = equal(c.New, parent, name); err != nil {
 					return nil, err
 				}
+				if !same {
+					data, err := c.content(name)
+					if err != nil {
+						return nil, err
+					}
+					same = restored(f, name, data)
+				}
 			}
 			if !same {
 				seen[name] = true
@@ -425,6 +441,13 @@ func (c *channel) gone(f *Form) (out []Change, err error) {
 	return out, nil
 }
 
+// restored reports whether a record that differs from what a parent has is the true one: the id
+// follows from the content and the path from the id, so no other content can stand there. Then
+// the parent's was altered past the guard, and this brings it back.
+func restored(f *Form, name string, data []byte) bool {
+	return f.Unseal(data, nil) == nil && f.Path(recordID(data)) == name
+}
+
 func (c *channel) sayLost(l Change) {
 	code, what := "boundary/row-changed", "it was changed since it was written"
 	if l.Removed {
@@ -433,10 +456,9 @@ func (c *channel) sayLost(l Change) {
 	fix := c.back(l.Path)
 	if l.Commit != "" {
 		name := finding.Shell(l.Path) // the commit that brought it has it as it was written
-		fix = `git checkout "$(git log -1 --full-history -m --diff-filter=A --format=%H -- ` + name + `)" -- ` + name
+		fix = "git rebase -i " + l.Commit + `^, and there git checkout "$(git log -1 --full-history -m --diff-filter=A --format=%H -- ` + name + `)" -- ` + name
 	}
-	c.say(code, l.Path, fix, "%s", what)
-	f := &c.shared.findings[len(c.shared.findings)-1]
+	f := c.say(code, l.Path, fix, "%s", what)
 	f.Commit = l.Commit
 	if l.Removed && l.Commit == "" && c.Amends != nil && c.Amends(c.Ctx, l.Path) {
 		f.Severity, f.Message = finding.Warning, "it was removed; the last commit brought it, so this may be an amend"
@@ -474,7 +496,7 @@ func (c *channel) vanished() error {
 		}
 		amend := c.Amends != nil && !slices.ContainsFunc(gone, func(l Change) bool { return !c.Amends(c.Ctx, l.Path) })
 		if len(gone) > 0 && !amend {
-			c.say("boundary/subject-vanished", f.Dir, restore+f.Dir, "%s of the kind %s are gone", finding.Count(len(gone), "record"), f.Name)
+			c.say("boundary/subject-vanished", f.Dir, strings.Replace(c.back(gone[0].Path), gone[0].Path, f.Dir, 1), "no record of the kind %s is left, of %d", f.Name, len(gone))
 		}
 	}
 	return nil
@@ -522,8 +544,7 @@ func (c *channel) strays() error {
 			if h.Commit != "" {
 				fix = "git rebase -i " + h.Commit + "^, and take it out of that commit"
 			}
-			c.say(code, h.Path, fix, "%s", what)
-			c.shared.findings[len(c.shared.findings)-1].Commit = h.Commit
+			c.say(code, h.Path, fix, "%s", what).Commit = h.Commit
 		}
 	}
 	return nil

@@ -112,6 +112,7 @@ func TestChannelLock(t *testing.T) {
 		{"a record that is no JSON", memory{first: "approved\n"}, nil, []string{b + "audit-mismatch " + entry, b + "record-unparsable " + first}},
 		{"an empty record", memory{first: " "}, nil, []string{b + "audit-mismatch " + entry, b + "record-unparsable " + first}},
 		{"a word changed", memory{first: strings.Replace(tree[first], "documentation", "the manual", 1)}, []finding.Tree{tree}, []string{b + "audit-mismatch " + entry, b + "record-id " + first, b + "row-changed " + first}},
+		{"brought back as it was", nil, []finding.Tree{tree.with(memory{first: strings.Replace(tree[first], "documentation", "the manual", 1)})}, nil},
 		{"a member more", memory{first: strings.Replace(tree[first], "{", "{\n  \"aa\": 1,", 1)}, nil, []string{b + "audit-mismatch " + entry, b + "record-shape " + first}},
 		{"reformatted", memory{first: strings.ReplaceAll(tree[first], "\n  ", "\n\t")}, []finding.Tree{tree}, []string{b + "audit-mismatch " + entry, b + "record-bytes " + first, b + "row-changed " + first}},
 		{"CR LF", memory{first: strings.ReplaceAll(tree[first], "\n", "\r\n")}, nil, []string{b + "audit-mismatch " + entry, b + "record-bytes " + first}},
@@ -231,7 +232,9 @@ func TestChannelHistory(t *testing.T) {
 		want   string
 	}{
 		{boundary.Change{Commit: "c1", Path: names[0], Removed: true}, "boundary/row-removed " + names[0]},
-		{boundary.Change{Commit: "c1", Path: entry}, "boundary/row-changed " + entry},
+		{boundary.Change{Commit: "c1", Path: entry, Read: func() ([]byte, error) { return []byte(tree[entry] + " "), nil }}, "boundary/row-changed " + entry},
+		{boundary.Change{Commit: "c1", Path: entry, Read: func() ([]byte, error) { return []byte(tree[entry]), nil }}, ""},
+		{boundary.Change{Commit: "c1", Path: entry, Read: func() ([]byte, error) { return []byte(tree[names[0]]), nil }}, "boundary/row-changed " + entry},
 		{boundary.Change{Commit: "c1", Path: names[0], Added: true}, ""},
 		{boundary.Change{Commit: "c1", Path: ".assent/learned/sub/x.json", Removed: true}, ""},
 		{boundary.Change{Commit: "c1", Path: ".assent/learned/x.md", Removed: true}, ""},

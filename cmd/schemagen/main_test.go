@@ -299,8 +299,10 @@ func (j judge) agree(t *testing.T, instance []byte) (taken bool) {
 			t.Errorf("the boundary alone refuses without violations (%v): %.300s", own, instance)
 			break
 		}
+		// Of a name that stands twice a schema sees the last value only.
+		twice := slices.ContainsFunc(refusal.Violations, func(v boundary.Violation) bool { return v.Code == "boundary/json-duplicate-name" })
 		for _, v := range refusal.Violations {
-			if !slices.Contains(alone, v.Code) {
+			if !twice && !slices.Contains(alone, v.Code) {
 				t.Errorf("the boundary alone refuses with %s %s: %.300s", v.Code, v.Pointer, instance)
 			}
 		}
@@ -482,13 +484,16 @@ func TestSchemasHoldNoData(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, the two readers agree.
+// Whatever the bytes are, the two readers agree. The configuration is not among them: its
+// reader reads YAML, which takes more than JSON.
 func FuzzAgree(f *testing.F) {
 	all := judges(f)
+	delete(all, "assent.yaml")
 	names := slices.Sorted(maps.Keys(all))
 	for i, name := range names {
 		f.Add(byte(i), []byte(all[name].whole))
 	}
 	f.Add(byte(0), []byte(skmb.DecisionKind.Example))
+	f.Add(byte(0), []byte(`[{"name":"a","score":"","score":0,"mood":"calm"}]`))
 	f.Fuzz(func(t *testing.T, which byte, data []byte) { all[names[int(which)%len(names)]].agree(t, data) })
 }
