@@ -210,6 +210,9 @@ func TestProbes(t *testing.T) {
 				t.Errorf("%s, as %s: %s, %v", p.Probe, form, v, err)
 			}
 		}
+		if v, _ := k.JudgeReply(probes, boundary.Reply{Probe: p.Probe, Reply: "payload", Payload: []byte(`{"more":1}`)}); v == boundary.Enforced {
+			t.Errorf("%s: %s by what breaks the schema elsewhere", p.Probe, v)
+		}
 		if v, _ := k.JudgeReply(probes, boundary.Reply{Probe: p.Probe, Reply: "payload", Payload: []byte(k.Example)}); v != boundary.Enforced {
 			t.Errorf("%s: the example is %s", p.Probe, v)
 		}

@@ -134,14 +134,16 @@ func (f *Form) JudgeReply(probes []Probe, r Reply) (verdict string, err error) {
 	if len(items) == 0 {
 		return NotKnown, nil
 	}
+	verdict = Enforced
 	for _, item := range items {
 		for _, v := range f.shapes().payload.Check(item, f.shapes().owned) {
 			if v.Code+" "+v.Pointer == r.Probe {
 				return NotEnforced, nil
 			}
+			verdict = NotKnown // what breaks the schema elsewhere did not come by a route that enforces it
 		}
 	}
-	return Enforced, nil
+	return verdict, nil
 }
 
 // ReadReplies reads what came back, a JSON object a line.

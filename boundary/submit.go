@@ -37,6 +37,9 @@ type Task[P, W any] struct {
 	// Holds reports whether an earlier answer to an equal request still holds, where the host
 	// gave no key; nil: always.
 	Holds func(a Answer, w W) bool
+	// Gone reports whether what an earlier answer to the host's key names is not there any more,
+	// or is something else now: then that answer is not given again. nil: never.
+	Gone func(a Answer, p *Payload[P], w W) bool
 }
 
 // Taken is what an accepted submission led to.
@@ -100,6 +103,9 @@ func (k *Kind[P, W]) Submit(ctx context.Context, p *Payload[P], d Door, t Task[P
 				return err
 			}
 			if seen && json.Unmarshal(prior, &answer) == nil && (d.Key != "" || t.Holds == nil || t.Holds(answer, w)) {
+				if d.Key != "" && t.Gone != nil && t.Gone(answer, p, w) {
+					return p.Object("boundary/idempotency-conflict", "give it a new key", "this key was answered with %s, which is not there any more", strings.Join(answer.IDs, ", "))
+				}
 				answer.Replayed = true
 				d.Call.Verdict = "replayed"
 				_, err := d.Call.Append(tx, d.Env.Now())

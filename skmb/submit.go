@@ -54,6 +54,12 @@ func (w *Writer) Take(ctx context.Context, p *boundary.Payload[DecisionPayload],
 			r, err := in.draft.record(a.IDs[0])
 			return err == nil && r.Status == Proposed
 		},
+		Gone: func(a boundary.Answer, p *boundary.Payload[DecisionPayload], in proposing) bool {
+			return slices.ContainsFunc(a.IDs, func(id string) bool {
+				r, err := in.draft.record(id)
+				return err != nil || r.Title != p.Value.Title && path.Base(r.Path) != fileName(id, p.Value.Title)
+			})
+		},
 	})
 	if answer.Replayed {
 		done = Done{IDs: answer.IDs}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
 
 	"assent/boundary"
 	"assent/finding"
@@ -64,6 +65,9 @@ func (p *Process) Run(app *cli.App) int {
 		return finding.ExitOK
 	}
 	args, dir, err := sortArgs(app, p.Argv)
+	if info, statErr := os.Stat(dir); err == nil && dir != "" && (statErr != nil || !info.IsDir()) {
+		err = invalid("write -C DIR", "%s is no directory", dir)
+	}
 	if err == nil {
 		app.Metadata = map[string]any{"process": p, "dir": dir}
 		err = app.RunContext(ctx, append([]string{app.Name}, args...))
@@ -175,6 +179,45 @@ type call struct {
 	logged    *boundary.Logged // whether the log has an entry of it
 	recovered bool             // something that was interrupted was completed
 	refused   bool             // a submission was, and that is in the log
+}
+
+// input is standard input for a command that takes all of it.
+func (c *call) input() io.Reader {
+	if f, ok := c.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		c.say("reading from the terminal; Ctrl-D ends it, Ctrl-C gives up")
+	}
+	return c.answers()
+}
+
+// answers is standard input of a command that holds nothing while it waits for it: an interrupt
+// then ends the program.
+func (c *call) answers() io.Reader {
+	return &interruptible{ctx: c.ctx, in: c.Stdin, stop: func() {
+		fmt.Fprintf(c.Stderr, "%s: interrupted; nothing was written\n", c.App.Name)
+		os.Exit(finding.ExitUnchecked)
+	}}
+}
+
+type interruptible struct {
+	ctx  context.Context
+	in   io.Reader
+	stop func()
+}
+
+func (r *interruptible) Read(p []byte) (n int, err error) {
+	done := make(chan struct{})
+	go func() {
+		n, err = r.in.Read(p)
+		close(done)
+	}()
+	select {
+	case <-done:
+		return n, err
+	case <-r.ctx.Done():
+		r.stop()
+		<-done
+		return n, err
+	}
 }
 
 // action makes a cli action of ours. A command that is given more arguments than it
@@ -378,8 +421,10 @@ func sortArgs(app *cli.App, args []string) (sorted []string, dir string, err err
 				seen = append(seen, f)
 			}
 			opts = append(opts, a)
-			if takesValue(flags, a) && i+1 < len(args) {
-				i++
+			if takesValue(flags, a) {
+				if i++; i == len(args) || strings.HasPrefix(args[i], "--") && findFlag(flags, args[i]) != nil {
+					return nil, "", invalid("write "+a+"=VALUE", "%s needs a value", a)
+				}
 				opts = append(opts, args[i])
 			}
 		case !leaf:

@@ -2,6 +2,9 @@ package commands
 
 import (
 	"bytes"
+	"context"
+	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,8 +33,24 @@ func TestSortArgs(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := sortArgs(app, []string{"lint", "-C"}); err == nil {
-		t.Error("-C without a directory is taken")
+	for _, bad := range []string{"lint -C", "lint --range", "lint --range --all", "skmb approve ID --statement --sign"} {
+		if _, _, err := sortArgs(app, strings.Fields(bad)); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+}
+
+// A command that waits for input can be interrupted.
+func TestInterruptWhileReading(t *testing.T) {
+	in, out := io.Pipe()
+	defer out.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	stopped := 0
+	r := &interruptible{ctx: ctx, in: in, stop: func() { stopped++; in.Close() }}
+	go func() { io.WriteString(out, "text"); interrupt() }()
+	data, err := io.ReadAll(r)
+	if string(data) != "text" || err == nil || stopped != 1 {
+		t.Errorf("read %q, %v, stopped %d times", data, err, stopped)
 	}
 }
 
@@ -45,6 +64,9 @@ func run(t *testing.T, args ...string) (code int, out, errs string) {
 }
 
 func TestUsage(t *testing.T) {
+	if code, _, errs := run(t, "lint", "-C", filepath.Join(t.TempDir(), "none")); code != 2 || !strings.Contains(errs, "is no directory") {
+		t.Errorf("a directory that is not there: %d, %s", code, errs)
+	}
 	for _, c := range []struct {
 		name string
 		args []string

@@ -224,7 +224,7 @@ func (c *call) basisSources(r *repo.Repo, root string, report *finding.Report) (
 		report.Base, report.Head, report.Commits = a, z, len(commits)
 		return b, out, err
 	}
-	name, in := "<stdin>", c.Stdin
+	name, in := "<stdin>", io.Reader(nil)
 	if f := c.Args().First(); f != "" && f != "-" {
 		file, err := os.Open(f)
 		if err != nil {
@@ -232,6 +232,8 @@ func (c *call) basisSources(r *repo.Repo, root string, report *finding.Report) (
 		}
 		defer file.Close()
 		name, in = f, file
+	} else {
+		in = c.input()
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxBasisText+1))
 	if err != nil {

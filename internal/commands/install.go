@@ -258,7 +258,7 @@ func (c *call) ask() (install.Answer, error) {
 	if !ok || !term.IsTerminal(int(in.Fd())) {
 		return "", invalid("ask the person who owns this clone, then run it with --hooks both, pre-commit, post-commit or none", "the question needs an answer, and this is no terminal")
 	}
-	lines := bufio.NewReader(in)
+	lines := bufio.NewReader(c.answers())
 	for range 3 {
 		fmt.Fprint(c.Stderr, "1, 2 or 3: ")
 		line, err := lines.ReadString('\n')

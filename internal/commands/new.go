@@ -133,7 +133,7 @@ func (c *call) edited(r *repo.Repo) (*boundary.Payload[skmb.DecisionPayload], er
 
 // questions asks for each field on the terminal.
 func (c *call) questions() (*boundary.Payload[skmb.DecisionPayload], error) {
-	in := bufio.NewReader(c.Stdin)
+	in := bufio.NewReader(c.answers())
 	line := func(prompt string) string {
 		fmt.Fprintf(c.Stderr, "%s: ", prompt)
 		text, _ := in.ReadString('\n')

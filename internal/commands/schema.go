@@ -146,14 +146,19 @@ func submitFlags() []cli.Flag {
 
 // door is the way in for a submission of a kind, as the flags say.
 func (c *call) door(k *boundary.Form) (boundary.Door, error) {
+	for _, name := range []string{"key", "schema-sha256", "prompt-packet"} {
+		if c.IsSet(name) && c.String(name) == "" {
+			return boundary.Door{}, invalid("leave it out, or give it a value", "--%s is empty", name)
+		}
+	}
 	d := boundary.Door{
 		Key: c.String("key"), Schema: strings.ToLower(c.String("schema-sha256")), Keep: c.Bool("keep-rejected"),
 		Schemas: []string{fileSum(schemaFile(k, "submit.json")), fileSum(schemaFile(k, "tool.json"))},
 		Claims:  boundary.Claims{Provider: c.String("claim-provider"), Model: c.String("claim-model"), ModelVersion: c.String("claim-model-version")},
 	}
 	for _, claim := range []string{d.Claims.Provider, d.Claims.Model, d.Claims.ModelVersion} {
-		if boundary.Unsafe(claim, "line") != "" || len(claim) > 200 || boundary.Secret(claim) != "" || filepath.IsAbs(claim) || claim != strings.Join(strings.Fields(claim), " ") {
-			return d, invalid("give a plain name of at most 200 bytes", "a claim is no name: it is a path, holds a credential, or what is not shown as it is")
+		if boundary.Unsafe(claim, "line") != "" || len(claim) > 200 || boundary.Secret(claim) != "" || filepath.IsAbs(claim) || strings.Contains(claim, `\`) || strings.Contains(claim, "://") || claim != strings.Join(strings.Fields(claim), " ") {
+			return d, invalid("give a plain name of at most 200 bytes", "a claim is no name: it is a path or an address, holds a credential, or what is not shown as it is")
 		}
 	}
 	if file := c.String("prompt-packet"); file != "" {
@@ -245,7 +250,7 @@ func probe(c *call) error {
 	if err != nil {
 		return err
 	}
-	data, err := io.ReadAll(io.LimitReader(c.Stdin, int64(boundary.DefaultLimits.Bytes)+1))
+	data, err := io.ReadAll(io.LimitReader(c.input(), int64(boundary.DefaultLimits.Bytes)+1))
 	if err == nil && len(data) > boundary.DefaultLimits.Bytes {
 		err = fmt.Errorf("more than %d bytes", boundary.DefaultLimits.Bytes)
 	}

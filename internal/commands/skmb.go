@@ -339,7 +339,7 @@ func submit(c *call) error {
 		if err != nil {
 			return err
 		}
-		answer, done, err := w.Submit(c.ctx, c.Stdin, c.String("from"), door)
+		answer, done, err := w.Submit(c.ctx, c.input(), c.String("from"), door)
 		return c.proposed(w, r, answer, done, err)
 	})
 }
