@@ -206,9 +206,8 @@ func OfCommit(r *repo.Repo, info repo.CommitInfo) (t *Target, err error) {
 	}
 	t.changedBetween(info.ID, info.Parents...)
 	t.commits = func() ([]finding.Commit, error) { return commits(r, []string{info.ID}) }
-	t.configureFrom(trusted)
 	t.before = t.trusted
-	return t, nil
+	return t, t.configureFrom(trusted)
 }
 
 // Range judges the end of a..b against the merge base of both, with the configuration of
@@ -274,7 +273,9 @@ func (t *Target) between(from, to string, trusted *repo.Snapshot, ids []string) 
 		t.changedBetween(to, from)
 	}
 	t.Sides, t.trusted = []finding.Tree{t.New, trusted}, trusted
-	t.configureFrom(trusted)
+	if err := t.configureFrom(trusted); err != nil {
+		return err
+	}
 	if from != "" { // what has nothing in common with it does not change it
 		t.before = trusted
 	}
@@ -318,7 +319,9 @@ func MergeWith(ctx context.Context, r *repo.Repo, ours, other string) (*Target, 
 		}
 	}
 	t.Parents, t.Sides, t.trusted = []finding.Tree{theirs, mine}, []finding.Tree{mine, theirs}, theirs
-	t.configureFrom(theirs)
+	if err := t.configureFrom(theirs); err != nil {
+		return nil, err
+	}
 	t.before = theirs
 	for _, name := range conflicts {
 		f := finding.Finding{Code: "lint/merge-conflict", Severity: finding.Info, Path: name, Key: name,
@@ -382,7 +385,9 @@ func (t *Target) Apply(ctx context.Context, o Options) (err error) {
 	}
 	t.trusted = tree
 	t.own.Findings = slices.DeleteFunc(t.own.Findings, func(f finding.Finding) bool { return f.Code == "lint/config-unreadable" })
-	t.configureFrom(tree)
+	if err := t.configureFrom(tree); err != nil {
+		return err
+	}
 	switch {
 	case t.Mode == ModeStaged && !slices.Equal(Watch(t.Config), t.Staged.Watch):
 		if t.Staged, err = t.repo.Staged(ctx, Watch(t.Config)...); err == nil {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"assent/boundary"
 	"assent/config"
 	"assent/finding"
+	"assent/repo"
 )
 
 // configure takes the configuration from a tree that is also what is judged.
@@ -19,16 +21,23 @@ func (t *Target) configure(own finding.Tree) (err error) {
 // configureFrom takes the configuration from a commit before the one that is judged. If that
 // cannot be read the defaults stand in for it, or nothing could ever mend it; that what is
 // judged has one that cannot be read is an error.
-func (t *Target) configureFrom(trusted finding.Tree) {
+func (t *Target) configureFrom(trusted finding.Tree) error {
 	var err error
-	if t.Config, err = config.Load(trusted); err != nil {
+	var missing *repo.ErrMissingObject
+	if t.Config, err = config.Load(trusted); errors.As(err, &missing) {
+		return err
+	}
+	if err != nil {
 		t.Config = config.Default()
 		t.say(finding.Finding{Code: "lint/config-unreadable", Severity: finding.Warning, Key: "base", Path: config.Name,
 			Message: "the configuration before this change cannot be read, so the defaults were taken: " + err.Error()})
 	}
-	if _, err := config.Load(t.New); err != nil {
+	if _, err := config.Load(t.New); errors.As(err, &missing) {
+		return err
+	} else if err != nil {
 		t.say(finding.Finding{Code: "lint/config-unreadable", Path: config.Name, Message: err.Error(), Fix: "mend the file"})
 	}
+	return nil
 }
 
 // compareConfig says when what is judged changes the configuration, or who may sign, and

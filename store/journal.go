@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -55,9 +56,12 @@ func (s *Store) commit(ops []op) error {
 		case err != nil:
 			return err
 		case st == third && o.IsLog:
-			return fmt.Errorf("%s does not end as %s says: restore it, nothing can be added to it", o.Name, headFile)
+			return &damagedLog{o.Name}
 		case st == third:
 			return fmt.Errorf("%s: %w", o.Name, ErrStale)
+		}
+		if err := s.writable(o.Name); err != nil {
+			return &PersistError{Step{-1, "looking"}, err}
 		}
 	}
 	if err := s.stage(ops); err != nil {
@@ -69,6 +73,30 @@ func (s *Store) commit(ops []op) error {
 	}
 	s.prune()
 	return nil
+}
+
+// writable sees whether the directory of a file takes new names, or the nearest one above it
+// that is there.
+func (s *Store) writable(n Name) error {
+	root, dir := s.roots[n.Root], path.Dir(n.Path)
+	for ; dir != "."; dir = path.Dir(dir) {
+		if _, err := root.Lstat(dir); !notExist(err) {
+			break
+		}
+	}
+	return access(filepath.Join(root.Name(), filepath.FromSlash(dir)))
+}
+
+// damagedLog is a log that a transaction cannot add to.
+type damagedLog struct{ name Name }
+
+func (e *damagedLog) Error() string {
+	return fmt.Sprintf("%s does not end as %s says: restore it, nothing can be added to it", e.name, headFile)
+}
+
+// Hint says what is left if it cannot be restored.
+func (e *damagedLog) Hint() string {
+	return "assent audit verify; if it cannot be restored, move assent/log and assent/" + headFile + " of the Git directory elsewhere, and a new log begins"
 }
 
 // roll carries a committed transaction to its end.

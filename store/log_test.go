@@ -98,6 +98,9 @@ func TestLogTamper(t *testing.T) {
 				t.Fatal(err)
 			}
 			found := look(t, w)
+			if names, err := open(t, w).Logs(t.Context()); err != nil || !slices.Contains(names, log) {
+				t.Errorf("Logs: %q, %v", names, err)
+			}
 			rep, err := open(t, w).VerifyLog(t.Context(), log)
 			if err != nil || (test.problem == "") != (rep.Problem == "") || !strings.Contains(rep.Problem, test.problem) {
 				t.Errorf("VerifyLog: %+v, %v; want %q", rep, err, test.problem)

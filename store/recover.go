@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -146,8 +147,14 @@ type LogReport struct {
 // Logs returns the names of the logs that have lines, sorted.
 func (s *Store) Logs(ctx context.Context) (names []string, err error) {
 	err = s.View(ctx, func(r *Reader) error {
-		names = slices.Sorted(maps.Keys(r.heads.Logs))
-		return nil
+		all := maps.Clone(r.heads.Logs)
+		files, err := fs.Glob(s.roots[Private].FS(), "log/*-0001.jsonl")
+		for _, f := range files { // also those that the head has lost
+			name := strings.TrimSuffix(f, "-0001.jsonl")
+			all[name] = r.heads.Logs[name]
+		}
+		names = slices.Sorted(maps.Keys(all))
+		return err
 	})
 	return names, err
 }

@@ -158,8 +158,11 @@ func (p *Process) report(name string, err error) int {
 	if !errors.As(err, &quiet) {
 		fmt.Fprintf(p.Stderr, "%s: %s\n", name, finding.CleanLines(err.Error()))
 		var f *failure
+		var hinter interface{ Hint() string }
 		if errors.As(err, &f) && f.hint != "" {
 			fmt.Fprintf(p.Stderr, "hint: %s\n", finding.CleanLines(f.hint))
+		} else if errors.As(err, &hinter) {
+			fmt.Fprintf(p.Stderr, "hint: %s\n", finding.CleanLines(hinter.Hint()))
 		}
 	}
 	return exitCode(err)

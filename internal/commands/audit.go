@@ -94,7 +94,13 @@ func showAudit(c *call) error {
 		return invalid("write --last 20", "%d entries are none", c.Int("last"))
 	}
 	var found []auditEntry
+	written := false
 	_, err = c.inAudit(func(s *store.Store) error {
+		logs, err := s.Logs(c.ctx)
+		if err != nil {
+			return err
+		}
+		written = slices.Contains(logs, callsLog)
 		return s.ReadLog(c.ctx, callsLog, func(line []byte) error {
 			e := auditEntry{line: slices.Clone(line)}
 			if err := json.Unmarshal(line, &e); err != nil {
@@ -126,7 +132,11 @@ func showAudit(c *call) error {
 	for _, e := range found {
 		c.out("%s", strings.TrimRight(fmt.Sprintf("%s:%-5d %s  %-9s %-18s %s", callsLog, e.Seq, e.At, e.Verdict, e.Command, strings.Join(e.ids(), " ")), " "))
 	}
-	if len(found) == 0 {
+	switch {
+	case len(found) > 0:
+	case written:
+		c.say("the log is not as it was written: see assent audit verify")
+	default:
 		c.say("nothing was written in this clone yet")
 	}
 	return nil
