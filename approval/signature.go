@@ -85,6 +85,22 @@ func (s Signers) Verify(ctx context.Context, env []string, statement Statement, 
 	if err := s.Check(); err != nil {
 		return Signature{}, err
 	}
+	key := sha256.Sum256([]byte(fmt.Sprintf("%q%q%q%q", s.Allowed, s.Revoked, statement.Text(), armored)))
+	if sig, ok := verified.Load(key); ok {
+		return sig.(Signature), nil
+	}
+	sig, err := s.verify(ctx, env, statement, armored)
+	if err == nil {
+		verified.Store(key, sig)
+	}
+	return sig, err
+}
+
+// verified are the signatures that hold, by the digest of all that decides it: several checks
+// ask for the same ones, and each costs two processes.
+var verified sync.Map
+
+func (s Signers) verify(ctx context.Context, env []string, statement Statement, armored string) (Signature, error) {
 	sig, err := parseSignature([]byte(armored))
 	if err != nil {
 		return Signature{}, fmt.Errorf("%w: %w", ErrBadSign, err)
@@ -128,6 +144,15 @@ func Sign(ctx context.Context, env []string, key string, statement Statement) (a
 		return "", err
 	}
 	defer os.RemoveAll(dir)
+	if strings.HasPrefix(key, "ssh-") || strings.HasPrefix(key, "key::") { // a public key, as Git's user.signingKey may be
+		public := strings.TrimPrefix(key, "key::")
+		key = filepath.Join(dir, "key.pub")
+		if err := os.WriteFile(key, []byte(public+"\n"), 0o600); err != nil {
+			return "", err
+		}
+	} else if key, err = filepath.Abs(key); err != nil { // ssh-keygen runs elsewhere
+		return "", err
+	}
 	file := filepath.Join(dir, "statement")
 	if err := os.WriteFile(file, []byte(statement.Text()), 0o600); err != nil {
 		return "", err

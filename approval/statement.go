@@ -177,6 +177,9 @@ func Seal(g Given, by Person, basis boundary.Basis, tool string, at time.Time) (
 	return Kind.Seal(&r, func(id string) { r.ID = id }, at)
 }
 
+// RepositoryFile holds the id of the repository, which approvals are bound to.
+const RepositoryFile = ".assent/repository.json"
+
 // Want is what a record must approve. Empty Actions, Repository and Card are not compared.
 type Want struct {
 	ID, Domain, Subject, Digest string

@@ -196,7 +196,7 @@ var rules = []rule{
 	{"skmb/approval-missing", finding.Error, finding.ScopeTree, "policy", "accepted without the source of the approval",
 		"`approval_source` quotes what the designer said. Empty, a placeholder, or without a letter it proves nothing. `skmb approve` records it.", of(approvalMissing)},
 	{"skmb/approval-invalid", finding.Error, finding.ScopeTree, "provenance", "the recorded approval is of another text",
-		"The `approval` field holds the digest of the approved text. Where it differs from the text's digest, what stands there is not what was approved. Restore the text, or let it be approved again.", of(approvalInvalid)},
+		"The `approval` field holds the digest of the approved text. Where it differs from the text's digest, what stands there is not what was approved. Restore the text, or let it be approved again.", approvalInvalid},
 	{"skmb/approval-level", finding.Error, finding.ScopeTree, "policy", "the approval is weaker than the policy asks for",
 		"`approval.required` in .assent.yaml asks for a code typed on a terminal, or for a signature by a key that .assent/allowed_signers lists. Signers and policy are those of the commit before, so that a change cannot name its own.", of(approvalLevel)},
 	{"skmb/accepted-changed", finding.Error, finding.ScopeChange, "provenance", "an accepted decision was changed",

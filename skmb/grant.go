@@ -1,6 +1,7 @@
 package skmb
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -20,8 +21,10 @@ type Yes struct {
 
 	// Confirm gets the yes to a statement, on a terminal or by a signature; nil for the
 	// statement method.
-	Confirm    func(approval.Statement) (approval.Given, error)
-	Repository func(*store.Tx) (string, error) // the repository's id, made if there is none
+	Confirm func(approval.Statement) (approval.Given, error)
+	// Repository is the id that approvals are bound to. If the repository has none yet it is a
+	// new one, and made is the file that must come in with the first approval.
+	Repository func() (id string, made []byte, err error)
 	Basis      boundary.Basis
 	Digest     string // the digest of the text that was shown before; "" if none was
 }
@@ -61,6 +64,7 @@ type act struct {
 type given struct {
 	approval.Given
 	digest string
+	made   []byte // of Yes.Repository
 }
 
 func (w *Writer) grant(ctx context.Context, a act, refs []string, yes Yes) (Done, error) {
@@ -132,6 +136,13 @@ func (w *Writer) record(d *draft, r *Record, event Event, said given, by approva
 		}
 		a.RecordID = id
 		d.files[approval.Path(id)] = data
+		if said.made != nil {
+			there, err := d.read(approval.RepositoryFile)
+			if err == nil && !bytes.Equal(there, said.made) {
+				return &StaleError{"the repository was given an id meanwhile; nothing was approved"}
+			}
+			d.files[approval.RepositoryFile] = said.made
+		}
 	}
 	status := string(to)
 	if to == r.Status { // approved again: the word and its tail stay
@@ -163,8 +174,9 @@ func (w *Writer) ask(ctx context.Context, a act, refs []string, yes Yes) ([]give
 		}
 	}
 	var repository string
+	var made []byte
 	if yes.Confirm != nil {
-		if _, err := w.Store.Update(ctx, func(tx *store.Tx) (err error) { repository, err = yes.Repository(tx); return err }); err != nil {
+		if repository, made, err = yes.Repository(); err != nil {
 			return nil, err
 		}
 	}
@@ -183,7 +195,7 @@ func (w *Writer) ask(ctx context.Context, a act, refs []string, yes Yes) ([]give
 		if why := boundary.Unsafe(r.Card(), "lines"); why != "" {
 			return nil, &InputError{fmt.Sprintf("the text of %s %s: what is shown would not be what is approved", r.ID, why), "take the character out of " + r.Path}
 		}
-		g := given{digest: r.Digest()}
+		g := given{digest: r.Digest(), made: made}
 		if yes.Digest != "" && yes.Digest != g.digest {
 			return nil, &StaleError{fmt.Sprintf("the text of %s has the digest %s, not the one that was shown; nothing was approved", r.ID, g.digest)}
 		}

@@ -1,6 +1,7 @@
 package skmb
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -13,11 +14,12 @@ import (
 	"assent/finding"
 )
 
-func approvalInvalid(v *view) {
+func approvalInvalid(v *view) error {
 	parents, err := v.parents()
-	if err != nil {
-		return // skmb/accepted-changed reports it
+	if err != nil || v.base == nil {
+		return nil // skmb/accepted-changed reports it
 	}
+	var unverified error
 	v.base.readable(func(r *Record) {
 		text := r.value("approval")
 		if (r.Status != Accepted && r.Status != StatisticalDefault) || text == "" {
@@ -30,26 +32,31 @@ func approvalInvalid(v *view) {
 		case a.Digest != r.Digest() && !(r.Status == Accepted && changedSince(parents, r)):
 			v.report(r.Path, r.at("approval"), subject(r), "skmb approve "+r.ID, fmt.Sprintf("%s: the approval is of another text than the one that stands there", r.ID))
 		case a.Digest == r.Digest() && a.Method != approval.MethodStatement:
-			if _, _, why := v.recorded(r, a); why != "" {
+			_, _, why, err := v.recorded(r, a)
+			switch {
+			case err != nil:
+				unverified = err
+			case why != "":
 				v.report(r.Path, r.at("approval"), subject(r), "add "+approval.Path(a.RecordID)+", or skmb approve "+r.ID, fmt.Sprintf("%s: the approval record %s %s", r.ID, short(a.RecordID), why))
 			}
 		}
 	})
+	return unverified
 }
 
 // recorded reads the record that stands for a stronger yes than a statement, and says what
-// is wrong with it.
-func (v *view) recorded(r *Record, a Approval) (s approval.Statement, level approval.Level, why string) {
+// is wrong with it. An error is what kept it from finding out.
+func (v *view) recorded(r *Record, a Approval) (s approval.Statement, level approval.Level, why string, unverified error) {
 	name := approval.Path(a.RecordID)
 	if approval.LevelOf(a.Method) < approval.LevelTerminal {
-		return s, 0, fmt.Sprintf("is of the method %q, which this program does not know", short(a.Method))
+		return s, 0, fmt.Sprintf("is of the method %q, which this program does not know", short(a.Method)), nil
 	}
 	if !fs.ValidPath(name) || path.Base(name) != a.RecordID+".json" {
-		return s, 0, "has no valid id"
+		return s, 0, "has no valid id", nil
 	}
 	info, err := stat(v.New, name)
 	if err != nil || info == nil || !info.Mode().IsRegular() {
-		return s, 0, "is not in the repository"
+		return s, 0, "is not in the repository", nil
 	}
 	data, err := v.New.ReadFile(name)
 	if err == nil {
@@ -57,13 +64,16 @@ func (v *view) recorded(r *Record, a Approval) (s approval.Statement, level appr
 			ID: a.RecordID, Domain: "skmb", Subject: r.ID, Digest: r.Digest(), Actions: actionsFor(r.Status), Repository: v.repository(), Card: finding.CleanLines(r.Card()),
 		}, v.opts.Signers)
 	}
+	if errors.Is(err, approval.ErrNoKeygen) || err != nil && v.Ctx.Err() != nil {
+		return s, 0, "", err
+	}
 	if err == nil && level < approval.LevelOf(a.Method) {
 		err = fmt.Errorf("it is a %s", level)
 	}
 	if err != nil {
-		return s, 0, "does not hold: " + err.Error()
+		return s, 0, "does not hold: " + err.Error(), nil
 	}
-	return s, level, ""
+	return s, level, "", nil
 }
 
 // actionsFor are the acts whose yes makes a record what it is.
@@ -81,7 +91,7 @@ func (v *view) repository() string {
 		var identity struct {
 			ID string `json:"id"`
 		}
-		if data, err := tree.ReadFile(".assent/repository.json"); err == nil && json.Unmarshal(data, &identity) == nil && identity.ID != "" {
+		if data, err := tree.ReadFile(approval.RepositoryFile); err == nil && json.Unmarshal(data, &identity) == nil && identity.ID != "" {
 			return identity.ID
 		}
 	}
@@ -101,8 +111,8 @@ func approvalLevel(v *view) {
 			level = approval.LevelStatement
 		}
 		if ok && a.Method != approval.MethodStatement {
-			s, l, why := v.recorded(r, a)
-			if why != "" {
+			s, l, why, err := v.recorded(r, a)
+			if why != "" || err != nil {
 				return // skmb/approval-invalid reports it
 			}
 			level = l

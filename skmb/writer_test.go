@@ -488,7 +488,7 @@ func typed(meanwhile func(approval.Statement) error) Yes {
 			proof := approval.Proof{Foreground: true, Tries: 1, ShownSHA256: string(store.DigestOf([]byte(s.Text())))}
 			return approval.Given{Method: approval.MethodTerminal, Statement: s, Proof: proof}, meanwhile(s)
 		},
-		Repository: func(*store.Tx) (string, error) { return strings.Repeat("ab", 16), nil },
+		Repository: func() (string, []byte, error) { return strings.Repeat("ab", 16), nil, nil },
 		Basis:      boundary.Basis{Commit: strings.Repeat("1", 40), Tree: strings.Repeat("2", 40)},
 	}
 }

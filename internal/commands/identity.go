@@ -1,34 +1,49 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"assent/approval"
 	"assent/boundary"
+	"assent/repo"
+	"assent/skmb"
 	"assent/store"
 )
 
-// repositoryID is the id in .assent/repository.json, which the first command that writes a
-// tracked record makes. It binds approvals to this repository.
-func repositoryID(tx *store.Tx) (string, error) {
-	type identity struct {
+var repositoryName = store.Name{Root: boundary.TreeRoot, Path: approval.RepositoryFile}
+
+// repositoryID is the id that binds approvals to this repository: as it stands on disk, else, as
+// in a sparse checkout, in HEAD. If there is none it is a new one, and made is its file.
+func (c *call) repositoryID(w *skmb.Writer, r *repo.Repo) (id string, made []byte, err error) {
+	var f store.File
+	if err := w.Store.View(c.ctx, func(rd *store.Reader) (err error) { f, err = rd.Read(repositoryName); return err }); err != nil {
+		return "", nil, err
+	}
+	data := f.Data
+	if f.Digest == "" {
+		var unknown *repo.UnknownRevision
+		head, err := r.Commit(c.ctx, "HEAD")
+		if err == nil {
+			data, err = head.ReadFile(approval.RepositoryFile)
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.As(err, &unknown):
+			id = approval.NewNonce()
+			return id, []byte(fmt.Sprintf("{\n  \"id\": %q\n}\n", id)), nil
+		case err != nil:
+			return "", nil, err
+		}
+	}
+	var identity struct {
 		ID string `json:"id"`
 	}
-	name := store.Name{Root: boundary.TreeRoot, Path: ".assent/repository.json"}
-	f, err := tx.Read(name)
-	if err != nil {
-		return "", err
+	if err := json.Unmarshal(data, &identity, json.RejectUnknownMembers(true)); err != nil || len(identity.ID) != 32 || strings.Trim(identity.ID, "0123456789abcdef") != "" {
+		return "", nil, fmt.Errorf("%s is damaged: restore it", approval.RepositoryFile)
 	}
-	var r identity
-	if f.Digest != "" {
-		if err := json.Unmarshal(f.Data, &r, json.RejectUnknownMembers(true)); err != nil || len(r.ID) != 32 || strings.Trim(r.ID, "0123456789abcdef") != "" {
-			return "", fmt.Errorf("%s is damaged: restore it (%v)", name, err)
-		}
-		return r.ID, nil
-	}
-	r.ID = approval.NewNonce()
-	return r.ID, tx.Put(store.Record, name, []byte(fmt.Sprintf("{\n  \"id\": %q\n}\n", r.ID)), "")
+	return identity.ID, nil, nil
 }

@@ -45,7 +45,11 @@ func (c *call) yes(w *skmb.Writer, r *repo.Repo) (skmb.Yes, error) {
 	case c.IsSet("statement"):
 		return y, nil
 	}
-	y.Repository = func(tx *store.Tx) (string, error) { return repositoryID(tx) }
+	var made []byte
+	y.Repository = func() (id string, _ []byte, err error) {
+		id, made, err = c.repositoryID(w, r)
+		return id, made, err
+	}
 	if head, err := r.HeadCommit(); err == nil {
 		y.Basis = boundary.Basis{Commit: head.ID, Tree: head.Tree}
 	}
@@ -53,7 +57,7 @@ func (c *call) yes(w *skmb.Writer, r *repo.Repo) (skmb.Yes, error) {
 	case (c.Bool("print") || c.IsSet("signature")) && c.NArg() != 1:
 		return y, invalid("name one", "a text is printed or signed elsewhere for one record at a time")
 	case c.Bool("print"):
-		y.Confirm = func(s approval.Statement) (approval.Given, error) { return approval.Given{}, c.printStatement(w, s) }
+		y.Confirm = func(s approval.Statement) (approval.Given, error) { return approval.Given{}, c.printStatement(w, s, made) }
 	case c.IsSet("signature"):
 		y.Confirm = func(s approval.Statement) (approval.Given, error) { return c.signedElsewhere(w, r, s) }
 	case c.Bool("sign"):
@@ -80,8 +84,9 @@ type pendingStatement struct {
 }
 
 // printStatement prints the text that is to be signed and keeps it, since the signature
-// will be over exactly these bytes. Nothing is approved yet.
-func (c *call) printStatement(w *skmb.Writer, s approval.Statement) error {
+// will be over exactly these bytes. Nothing is approved yet. made is the file of the id that the
+// text names, if it is not there yet.
+func (c *call) printStatement(w *skmb.Writer, s approval.Statement, made []byte) error {
 	data, err := json.Marshal(pendingStatement{s.Text()})
 	if err != nil {
 		return err
@@ -91,10 +96,18 @@ func (c *call) printStatement(w *skmb.Writer, s approval.Statement) error {
 		if err != nil {
 			return err
 		}
+		if made != nil {
+			if err := tx.Put(store.Record, repositoryName, made, ""); err != nil {
+				return err
+			}
+		}
 		return tx.Put(store.State, pendingName(s), append(data, '\n'), old.Digest)
 	})
 	if err != nil {
 		return err
+	}
+	if made != nil {
+		c.say("changed, to be added: git add %s", approval.RepositoryFile)
 	}
 	if _, err := fmt.Fprint(c.Stdout, s.Text()); err != nil {
 		return err
