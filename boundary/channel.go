@@ -381,9 +381,7 @@ func (c *channel) lost() error {
 				continue
 			}
 			if !h.Removed {
-				if data, err := h.Read(); err != nil {
-					return err
-				} else if restored(c.Kinds[i], h.Path, data) {
+				if data, err := h.Read(); err == nil && restored(c.Kinds[i], h.Path, data) {
 					continue
 				}
 			}

@@ -156,6 +156,7 @@ func checks(t *lint.Target, r *repo.Repo, today string, history bool, depends fu
 		if o.Signers, err = Signers(trusted, t.Config); err != nil {
 			return []finding.Check{{Code: "skmb/approval-invalid", Run: func(*finding.Pass) error { return err }}}
 		}
+		o.SignersOf = func(tree finding.Tree) (approval.Signers, error) { return Signers(tree, t.Config) }
 	}
 	if history && !r.Shallow {
 		o.Unknown = func(ctx context.Context, hashes []string) ([]string, error) {

@@ -22,6 +22,8 @@ type Options struct {
 	Touch    bool             // a signature counts only by a key that was touched
 	Signers  approval.Signers // trust roots, from a commit that the change cannot alter
 	Env      []string         // for ssh-keygen, which verifies signatures
+	// SignersOf reads the trust roots that the commit after will be judged by; nil: it is not asked.
+	SignersOf func(finding.Tree) (approval.Signers, error)
 
 	// Unknown returns those of the given commit hashes that are no ancestors of what is
 	// judged. nil: history is not asked (hooks, shallow clones).
@@ -199,6 +201,8 @@ var rules = []rule{
 		"The `approval` field holds the digest of the approved text. Where it differs from the text's digest, what stands there is not what was approved. Restore the text, or let it be approved again.", approvalInvalid},
 	{"skmb/approval-level", finding.Error, finding.ScopeTree, "policy", "the approval is weaker than the policy asks for",
 		"`approval.required` in .assent.yaml asks for a code typed on a terminal, or for a signature by a key that .assent/allowed_signers lists. Signers and policy are those of the commit before, so that a change cannot name its own.", of(approvalLevel)},
+	{"skmb/approval-ending", finding.Warning, finding.ScopeChange, "provenance", "the change takes an approval its ground",
+		"Who may sign, which keys are revoked, or the id of the repository changes, so that an approval which holds today holds no longer from the next commit on. For a key that was replaced keep its line with `valid-before=`. Otherwise approve the decision again in the next commit.", approvalEnding},
 	{"skmb/accepted-changed", finding.Error, finding.ScopeChange, "provenance", "an accepted decision was changed",
 		"Title, patterns, scope, paths, Decision, Applies To and Supersedes of an accepted record are what was approved. A change there needs a new approval; changes elsewhere do not.", acceptedChanged},
 	{"skmb/status-moved", finding.Error, finding.ScopeChange, "provenance", "a record came back to life by hand",

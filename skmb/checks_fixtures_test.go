@@ -2,10 +2,15 @@ package skmb
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"assent/approval"
+	"assent/boundary"
 	"assent/finding"
 )
 
@@ -230,6 +235,37 @@ func addRow(behind, text string) change {
 func defaultRow(s *scene) {
 	const head = "| reason_allowed | review_by | file |\n| --- | --- | --- | --- | --- | --- | --- |\n"
 	swap(indexFile, head, head+"| SKMB-2026-06-11-003 | A | recovery | resume | said so | 2026-09-01 | decisions/003-restart.md |\n")(s)
+}
+
+// identity gives the repository an id, of which a part is named.
+func identity(part string) change {
+	return func(s *scene) {
+		put(approval.RepositoryFile, fmt.Sprintf("{\n  \"id\": %q\n}\n", strings.Repeat(part, 16)))(s)
+		s.options.SignersOf = func(finding.Tree) (approval.Signers, error) { return approval.Signers{}, nil }
+	}
+}
+
+// typedIn is a yes to the race that was typed on a terminal, in the repository of an id.
+func typedIn(part string) change {
+	return func(s *scene) {
+		identity(part)(s)
+		r, problem := parseRecord(race, s.tree.files[race])
+		if problem != nil {
+			panic(problem.message)
+		}
+		at := time.Date(2026, 6, 11, 0, 0, 0, 0, time.UTC)
+		said := approval.Statement{Domain: "skmb", Action: "approve", Subject: r.ID, Digest: r.Digest(), Repository: strings.Repeat(part, 16),
+			Issued: at, Nonce: strings.Repeat("12", 16), Card: finding.CleanLines(r.Card())}
+		shown := sha256.Sum256([]byte(said.Text()))
+		id, data, err := approval.Seal(approval.Given{Method: approval.MethodTerminal, Statement: said,
+			Proof: approval.Proof{Foreground: true, Tries: 1, ShownSHA256: hex.EncodeToString(shown[:])}}, approval.Person{Name: "designer", Email: "designer@example.com"},
+			boundary.Basis{Commit: strings.Repeat("1", 40), Tree: strings.Repeat("2", 40)}, "assent test", at)
+		if err != nil {
+			panic(err)
+		}
+		put(approval.Path(id), string(data))(s)
+		withField(race, "- approval: terminal sha256:"+r.Digest()+" "+id)(s)
+	}
 }
 
 // statusOf changes the status in the file and in the row.
@@ -599,6 +635,16 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 		passes: []fixture{
 			{"words where words are enough", []change{asks(approval.LevelStatement)}},
 			{"nobody approves what was withdrawn", []change{statusOf(race, "withdrawn"), asks(approval.LevelStatement)}},
+		},
+	},
+	"skmb/approval-ending": {
+		fails: []fixture{
+			{"the repository takes another id", []change{typedIn("ab"), was(typedIn("ab")), identity("cd")}},
+			{"the repository's id is removed", []change{typedIn("ab"), was(typedIn("ab")), gone(approval.RepositoryFile)}},
+		},
+		passes: []fixture{
+			{"the repository keeps its id", []change{typedIn("ab"), was(typedIn("ab"))}},
+			{"words rest on no id", []change{was(identity("ab")), identity("cd"), withField(race, "- approval: statement sha256:"+raceDigest)}},
 		},
 	},
 	"skmb/accepted-changed": {

@@ -60,9 +60,7 @@ func (v *view) recorded(r *Record, a Approval) (s approval.Statement, level appr
 	}
 	data, err := v.New.ReadFile(name)
 	if err == nil {
-		s, level, err = approval.Verify(v.Ctx, v.opts.Env, data, approval.Want{
-			ID: a.RecordID, Domain: "skmb", Subject: r.ID, Digest: r.Digest(), Actions: actionsFor(r.Status), Repository: v.repository(), Card: finding.CleanLines(r.Card()),
-		}, v.opts.Signers)
+		s, level, err = approval.Verify(v.Ctx, v.opts.Env, data, v.want(r, a), v.opts.Signers)
 	}
 	if errors.Is(err, approval.ErrNoKeygen) || err != nil && v.Ctx.Err() != nil {
 		return s, 0, "", err
@@ -74,6 +72,50 @@ func (v *view) recorded(r *Record, a Approval) (s approval.Statement, level appr
 		return s, 0, "does not hold: " + err.Error(), nil
 	}
 	return s, level, "", nil
+}
+
+func (v *view) want(r *Record, a Approval) approval.Want {
+	return approval.Want{ID: a.RecordID, Domain: "skmb", Subject: r.ID, Digest: r.Digest(), Actions: actionsFor(r.Status), Repository: v.repository(), Card: finding.CleanLines(r.Card())}
+}
+
+// approvalEnding tells of approvals that hold today and will not from the next commit on.
+func approvalEnding(v *view) error {
+	if v.base == nil || v.opts.SignersOf == nil {
+		return nil
+	}
+	after, err := v.opts.SignersOf(v.New)
+	if err != nil {
+		return nil // the next commit cannot be judged at all, and says so
+	}
+	now := v.opts.Signers
+	signers := string(after.Allowed) != string(now.Allowed) || string(after.Revoked) != string(now.Revoked)
+	moved := repositoryOf(v.New) != v.repository()
+	if !signers && !moved {
+		return nil
+	}
+	v.base.readable(func(r *Record) {
+		a, ok := parseApproval(r.value("approval"))
+		if !ok || a.Method == approval.MethodStatement || r.Status != Accepted && r.Status != StatisticalDefault || a.Digest != r.Digest() {
+			return
+		}
+		if _, _, why, err := v.recorded(r, a); why != "" || err != nil {
+			return // it does not hold now
+		}
+		why := "the id of the repository is another"
+		if !moved {
+			data, err := v.New.ReadFile(approval.Path(a.RecordID))
+			if err == nil {
+				_, _, err = approval.Verify(v.Ctx, v.opts.Env, data, v.want(r, a), after)
+			}
+			if err == nil {
+				return
+			}
+			why = err.Error()
+		}
+		v.report(r.Path, r.at("approval"), subject(r), "keep what it rests on (a key that was replaced with valid-before=), or skmb approve "+r.ID+" in the next commit",
+			fmt.Sprintf("%s: after this change its approval holds no longer: %s", r.ID, why))
+	})
+	return nil
 }
 
 // actionsFor are the acts whose yes makes a record what it is.
@@ -88,14 +130,22 @@ func actionsFor(s Status) []string {
 // does. "" if there is none.
 func (v *view) repository() string {
 	for _, tree := range append(slices.Clone(v.Parents), v.New) {
-		var identity struct {
-			ID string `json:"id"`
-		}
-		if data, err := tree.ReadFile(approval.RepositoryFile); err == nil && json.Unmarshal(data, &identity) == nil && identity.ID != "" {
-			return identity.ID
+		if id := repositoryOf(tree); id != "" {
+			return id
 		}
 	}
 	return ""
+}
+
+func repositoryOf(tree finding.Tree) string {
+	var identity struct {
+		ID string `json:"id"`
+	}
+	data, err := tree.ReadFile(approval.RepositoryFile)
+	if err != nil || json.Unmarshal(data, &identity) != nil {
+		return ""
+	}
+	return identity.ID
 }
 
 // approvalLevel holds every yes to the level that the policy asks for. One statement serves

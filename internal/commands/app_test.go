@@ -49,7 +49,7 @@ func TestInterruptWhileReading(t *testing.T) {
 	r := &interruptible{ctx: ctx, in: in, stop: func() { stopped++; in.Close() }}
 	go func() { io.WriteString(out, "text"); interrupt() }()
 	data, err := io.ReadAll(r)
-	if string(data) != "text" || err == nil || stopped != 1 {
+	if string(data) != "text" || err == nil || stopped == 0 {
 		t.Errorf("read %q, %v, stopped %d times", data, err, stopped)
 	}
 }

@@ -310,11 +310,30 @@ func (c *call) sayFiles(r *repo.Repo, done skmb.Done) {
 	if len(done.Files) == 0 {
 		return
 	}
-	if ignored, err := r.Ignored(c.ctx, done.Files[0]); err == nil && ignored {
-		c.say("changed, and ignored by Git: %s", strings.Join(done.Files, " "))
-	} else {
-		c.say("changed, to be added: git add %s", strings.Join(done.Files, " "))
+	files := make([]string, len(done.Files))
+	for i, f := range done.Files {
+		files[i] = finding.Shell(c.fromHere(r, f))
 	}
+	if ignored, err := r.Ignored(c.ctx, done.Files[0]); err == nil && ignored {
+		c.say("changed, and ignored by Git: %s", strings.Join(files, " "))
+	} else {
+		c.say("changed, to be added: git add %s", strings.Join(files, " "))
+	}
+}
+
+// fromHere is a path of the repository as a command that is typed next would name it.
+func (c *call) fromHere(r *repo.Repo, name string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return name
+	}
+	if in, err := filepath.Rel(r.Root, here); err != nil || !filepath.IsLocal(in) {
+		return name // it will be typed with -C
+	}
+	if rel, err := filepath.Rel(here, filepath.Join(r.Root, filepath.FromSlash(name))); err == nil {
+		return rel
+	}
+	return name
 }
 
 // withHint gives an input error of a domain its hint on the command line.

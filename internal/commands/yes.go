@@ -57,7 +57,7 @@ func (c *call) yes(w *skmb.Writer, r *repo.Repo) (skmb.Yes, error) {
 	case (c.Bool("print") || c.IsSet("signature")) && c.NArg() != 1:
 		return y, invalid("name one", "a text is printed or signed elsewhere for one record at a time")
 	case c.Bool("print"):
-		y.Confirm = func(s approval.Statement) (approval.Given, error) { return approval.Given{}, c.printStatement(w, s, made) }
+		y.Confirm = func(s approval.Statement) (approval.Given, error) { return approval.Given{}, c.printStatement(w, r, s, made) }
 	case c.IsSet("signature"):
 		y.Confirm = func(s approval.Statement) (approval.Given, error) { return c.signedElsewhere(w, r, s) }
 	case c.Bool("sign"):
@@ -86,7 +86,7 @@ type pendingStatement struct {
 // printStatement prints the text that is to be signed and keeps it, since the signature
 // will be over exactly these bytes. Nothing is approved yet. made is the file of the id that the
 // text names, if it is not there yet.
-func (c *call) printStatement(w *skmb.Writer, s approval.Statement, made []byte) error {
+func (c *call) printStatement(w *skmb.Writer, r *repo.Repo, s approval.Statement, made []byte) error {
 	data, err := json.Marshal(pendingStatement{s.Text()})
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (c *call) printStatement(w *skmb.Writer, s approval.Statement, made []byte)
 		return err
 	}
 	if made != nil {
-		c.say("changed, to be added: git add %s", approval.RepositoryFile)
+		c.say("changed, to be added: git add %s", finding.Shell(c.fromHere(r, approval.RepositoryFile)))
 	}
 	if _, err := fmt.Fprint(c.Stdout, s.Text()); err != nil {
 		return err
