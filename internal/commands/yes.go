@@ -57,7 +57,9 @@ func (c *call) yes(w *skmb.Writer, r *repo.Repo) (skmb.Yes, error) {
 	case (c.Bool("print") || c.IsSet("signature")) && c.NArg() != 1:
 		return y, invalid("name one", "a text is printed or signed elsewhere for one record at a time")
 	case c.Bool("print"):
-		y.Confirm = func(s approval.Statement) (approval.Given, error) { return approval.Given{}, c.printStatement(w, r, s, made) }
+		y.Confirm = func(s approval.Statement) (approval.Given, error) {
+			return approval.Given{}, c.printStatement(w, r, s, made)
+		}
 	case c.IsSet("signature"):
 		y.Confirm = func(s approval.Statement) (approval.Given, error) { return c.signedElsewhere(w, r, s) }
 	case c.Bool("sign"):
