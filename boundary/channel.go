@@ -494,7 +494,7 @@ func (c *channel) vanished() error {
 		}
 		amend := c.Amends != nil && !slices.ContainsFunc(gone, func(l Change) bool { return !c.Amends(c.Ctx, l.Path) })
 		if len(gone) > 0 && !amend {
-			c.say("boundary/subject-vanished", f.Dir, strings.Replace(c.back(gone[0].Path), gone[0].Path, f.Dir, 1), "no record of the kind %s is left, of %d", f.Name, len(gone))
+			c.say("boundary/subject-vanished", f.Dir, c.back(f.Dir), "no record of the kind %s is left, of %d", f.Name, len(gone))
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -78,7 +79,11 @@ func (s *Store) commit(ops []op) error {
 // writable sees whether the directory of a file takes new names, or the nearest one above it
 // that is there.
 func (s *Store) writable(n Name) error {
-	root, dir := s.roots[n.Root], path.Dir(n.Path)
+	root, err := s.root(n)
+	if err != nil {
+		return err
+	}
+	dir := path.Dir(n.Path)
 	for ; dir != "."; dir = path.Dir(dir) {
 		if _, err := root.Lstat(dir); !notExist(err) {
 			break
@@ -163,6 +168,9 @@ const (
 func (s *Store) classify(o op) (standing, error) {
 	if o.IsLog {
 		return s.classifyLog(o)
+	}
+	if _, err := s.root(o.Name); errors.Is(err, fs.ErrNotExist) {
+		return third, nil // somebody took the directory away: it is never made again
 	}
 	f, err := s.read(o.Name)
 	switch {

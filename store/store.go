@@ -17,14 +17,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/gofrs/flock"
 )
 
-// Name is a file below one of the store's roots: "private", or a root of Options.Roots.
-// Path is slash-separated and relative.
+// Name is a file below one of the store's roots: "private", a root of Options.Roots, or, with
+// Options.Anywhere, an absolute directory. Path is slash-separated and relative.
 type Name struct {
 	Root string `json:"root"`
 	Path string `json:"path"`
@@ -75,9 +76,12 @@ type Step struct {
 }
 
 // Options say where a store lives. Private is its private directory, made on first use;
-// Roots are other directories it may write in, which must exist.
+// Roots are other directories it may write in, which must exist. With Anywhere the root of a
+// Name may be an absolute directory: a change that was interrupted can then be completed by a
+// process that works elsewhere.
 type Options struct {
 	Private  string
+	Anywhere bool
 	Share    fs.FileMode // what others than the owner may do with private files: permission bits
 	Roots    map[string]string
 	Now      func() time.Time
@@ -129,7 +133,9 @@ func (e *PersistError) Unwrap() error { return e.Err }
 // the same store open; writers take turns.
 type Store struct {
 	o     Options
+	mu    sync.Mutex // of roots, which grow with Anywhere
 	roots map[string]*os.Root
+	held  bool
 }
 
 // Open opens a store and makes its private directory if need be. It changes nothing else.
@@ -217,6 +223,9 @@ func newLock(private string) *flock.Flock {
 
 // lock takes the store's lock, which the kernel frees when the process dies.
 func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
+	if s.held {
+		return func() {}, nil
+	}
 	l := newLock(s.o.Private)
 	ctx, cancel := context.WithTimeout(ctx, max(s.o.LockWait, lockPoll))
 	defer cancel()
@@ -231,6 +240,18 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 		_ = s.roots[Private].Chmod("lock", 0o600|s.o.Share) // of somebody else's file it fails, and is as it should be
 	}
 	return func() { l.Close() }, nil
+}
+
+// Hold keeps the lock over several transactions of this store, until release: what they do in
+// between, such as a commit, no other process comes into. The store must not be used by another
+// goroutine meanwhile.
+func (s *Store) Hold(ctx context.Context) (release func(), err error) {
+	unlock, err := s.lock(ctx)
+	if err != nil || s.held {
+		return unlock, err
+	}
+	s.held = true
+	return func() { s.held = false; unlock() }, nil
 }
 
 // headFile holds the generation, which grows with every transaction, and the end of
@@ -311,6 +332,9 @@ func (s *Store) readHeads() (h heads, before Digest, err error) {
 
 func (s *Store) read(n Name) (File, error) {
 	root, err := s.root(n)
+	if errors.Is(err, fs.ErrNotExist) {
+		return File{}, nil // a directory that is gone has no files
+	}
 	if err != nil {
 		return File{}, err
 	}
@@ -332,7 +356,16 @@ func (s *Store) read(n Name) (File, error) {
 }
 
 func (s *Store) root(n Name) (*os.Root, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	root := s.roots[n.Root]
+	if root == nil && s.o.Anywhere && filepath.IsAbs(n.Root) {
+		var err error
+		if root, err = os.OpenRoot(n.Root); err != nil {
+			return nil, err
+		}
+		s.roots[n.Root] = root
+	}
 	if root == nil {
 		return nil, fmt.Errorf("the store has no root %q", n.Root)
 	}

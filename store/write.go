@@ -102,7 +102,11 @@ func (s *Store) remove(o op, step func(at string) error) error {
 }
 
 func (s *Store) create(root *os.Root, name string, data []byte, mode fs.FileMode, step func(string) error) error {
-	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	open := mode
+	if mode != newMode {
+		open = 0o600
+	}
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, open)
 	if err != nil {
 		return err
 	}
@@ -119,8 +123,10 @@ func (s *Store) create(root *os.Root, name string, data []byte, mode fs.FileMode
 	if _, err := f.Write(data[len(data)/2:]); err != nil {
 		return err
 	}
-	if err := f.Chmod(mode); err != nil {
-		return err
+	if mode != newMode {
+		if err := f.Chmod(mode); err != nil {
+			return err
+		}
 	}
 	if err := step("written"); err != nil {
 		return err
@@ -192,7 +198,10 @@ func (s *Store) swap(root *os.Root, n Name, tmp string, data []byte, before Dige
 
 // makeDir makes a directory below a root, and those above it.
 func (s *Store) makeDir(of, dir string) error {
-	root := s.roots[of]
+	root, err := s.root(Name{of, "x"})
+	if err != nil {
+		return err
+	}
 	switch {
 	case of != Private:
 		return root.MkdirAll(dir, 0o755)
@@ -216,11 +225,14 @@ func (s *Store) makeDir(of, dir string) error {
 // dirMode is the mode of a private directory whose files others share.
 func dirMode(share fs.FileMode) fs.FileMode { return fs.ModeSetgid | 0o700 | share | share&0o044>>2 }
 
+// newMode is that of a new file outside of the private directory, less the mask of the process.
+const newMode fs.FileMode = 0o666
+
 func (s *Store) fileMode(n Name) fs.FileMode {
 	if n.Root == Private {
 		return 0o600 | s.o.Share
 	}
-	return 0o644
+	return newMode
 }
 
 // syncDirs makes a name in dir durable, and the directories on the way from it to top.

@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -47,7 +48,11 @@ func TestInterruptWhileReading(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	stopped := 0
 	r := &interruptible{ctx: ctx, in: in, stop: func() { stopped++; in.Close() }}
-	go func() { io.WriteString(out, "text"); interrupt() }()
+	go func() {
+		io.WriteString(out, "text")
+		interrupt()
+		time.AfterFunc(10*time.Second, func() { out.CloseWithError(errors.New("the interrupt was not acted on")) })
+	}()
 	data, err := io.ReadAll(r)
 	if string(data) != "text" || err == nil || stopped == 0 {
 		t.Errorf("read %q, %v, stopped %d times", data, err, stopped)
