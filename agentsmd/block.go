@@ -3,7 +3,6 @@ package agentsmd
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -25,7 +24,7 @@ func marker(name, end string) string { return "<!-- " + name + ":" + end + " -->
 
 // anyMarker is what looks like a marker: a comment that begins with the name of one, whatever
 // its case, spacing, or the text behind it.
-var anyMarker = regexp.MustCompile(`(?i)<!--\s*(` + strings.Join(markerNames, "|") + `)\s*:\s*(start|end)\b`)
+var anyMarker = lazily(`(?i)<!--\s*(` + strings.Join(markerNames, "|") + `)\s*:\s*(start|end)\b`)
 
 // Rule is one bullet of the block.
 type Rule struct {
@@ -115,7 +114,7 @@ func ParseBlock(path string, src []byte) (*Block, error) {
 		if known {
 			continue
 		}
-		for _, m := range anyMarker.FindAllIndex(h.Lines.In(src), -1) {
+		for _, m := range anyMarker().FindAllIndex(h.Lines.In(src), -1) {
 			odd = append(odd, at(h.Lines.Start+m[0])+": this is nearly a marker")
 		}
 	}
@@ -190,14 +189,14 @@ func (b *Block) hasHeading(s markdown.Span) bool {
 	})
 }
 
-// State is how the block stands to what was last written.
-type State string
+// BlockState is how the block stands to what was last written.
+type BlockState string
 
 const (
-	Absent  State = "absent"
-	Current State = "current"
-	Stale   State = "stale"   // ours, but older or laid out anew
-	Drifted State = "drifted" // somebody else's hand is in it
+	Absent  BlockState = "absent"
+	Current BlockState = "current"
+	Stale   BlockState = "stale"   // ours, but older or laid out anew
+	Drifted BlockState = "drifted" // somebody else's hand is in it
 )
 
 // Published is what was last written to a file's block.
@@ -212,7 +211,7 @@ type Published struct {
 const maxEarlier = 100
 
 // State compares the block with what was published, nil if nothing is known of it.
-func (b *Block) State(known *Published) State {
+func (b *Block) State(known *Published) BlockState {
 	switch {
 	case !b.Present:
 		return Absent

@@ -178,7 +178,7 @@ func TestState(t *testing.T) {
 	for _, c := range []struct {
 		name, src string
 		known     *Published
-		want      State
+		want      BlockState
 	}{
 		{"no marker", "Text.\n", known, Absent},
 		{"as published", block("One.", "Two."), known, Current},

@@ -2,6 +2,7 @@ package agentsmd
 
 import (
 	"fmt"
+	"sync"
 
 	"assent/finding"
 )
@@ -16,19 +17,19 @@ type Fault struct {
 func (f *Fault) Error() string { return f.Code + ": " + f.Text }
 
 // ExitCode is fixed for each code.
-func (f *Fault) ExitCode() int { return exits[f.Code].exit }
+func (f *Fault) ExitCode() int { return exits()[f.Code].exit }
 
 // Hint is the next step.
 func (f *Fault) Hint() string {
 	if f.Next != "" {
 		return f.Next
 	}
-	return exits[f.Code].next
+	return exits()[f.Code].next
 }
 
 func fault(code, next, format string, args ...any) *Fault {
 	code = "agentsmd/" + code
-	if _, ok := exits[code]; !ok {
+	if _, ok := exits()[code]; !ok {
 		panic("agentsmd: there is no code " + code)
 	}
 	return &Fault{code, fmt.Sprintf(format, args...), next}
@@ -43,14 +44,14 @@ type refusal struct {
 }
 
 // exits finds a code of the table.
-var exits = func() map[string]refusal {
+var exits = sync.OnceValue(func() map[string]refusal {
 	m := map[string]refusal{}
 	for _, r := range refusals {
 		r.code = "agentsmd/" + r.code
 		m[r.code] = r
 	}
 	return m
-}()
+})
 
 // RefusalCodes are the codes of this room beside those of its checks, for `assent explain`.
 func RefusalCodes() []finding.Check {
@@ -64,7 +65,9 @@ func RefusalCodes() []finding.Check {
 // refusals are all codes, in the order in which a rule walks through the commands.
 var refusals = []refusal{
 	{"home-in-worktree", 2, "the private state would lie in a worktree", "set ASSENT_HOME to a directory outside of every repository"},
+	{"schema-version", 3, "a document has a version that this program does not know", "use the release that wrote it"},
 	{"home-mismatch", 2, "another home of the agent is given than the one that was collected from", "leave the option out, or collect again"},
+	{"include", 2, "what is to be included is not there, or no transcript", "use --include processed, noninteractive, or a file of JSON Lines"},
 	{"quota-blocked", 1, "too little of the quota is left", "try again after the quota is renewed, or leave --quota-min out"},
 	{"quota-unknown", 3, "how much of the quota is left is not known", "leave --quota-min out, or run the agent once"},
 	{"run-ambiguous", 2, "several runs are open", "name one with --run; `agentsmd status` lists them"},
@@ -82,7 +85,11 @@ var refusals = []refusal{
 	{"evidence-missing", 2, "a change has no evidence", "name the records that it rests on, and quote the user's words"},
 	{"evidence-untrusted", 2, "a reference is none of the batch", "take references from the chunk: record_id, session/turn, or session#L<line>"},
 	{"evidence-bare", 2, "a bare session or turn id means nothing by itself", "write session/turn"},
+	{"evidence-range", 2, "the lines are not 1 to 500 of a transcript", "write --lines A-B"},
+	{"evidence-gone", 3, "the transcript is not there any more", "decide on what the chunk shows, or no-op"},
 	{"evidence-scope", 2, "evidence of one project cannot change another", "take evidence of that project, or name its root with `agentsmd collect --project-root`"},
+	{"global-intent", 2, "records of no project make no global rule by themselves", "set explicit_global_intent if the user said so, or call it project-only"},
+	{"global-twice", 2, "a candidate has two outcomes", "put each candidate into one group"},
 	{"label", 2, "a label stands twice, or is a number", "give each decision a label of its own, or none"},
 	{"root-not-allowed", 2, "the project is none of the run", "name its root with `agentsmd collect --project-root`"},
 	{"root-missing", 4, "the project's directory is gone", "reject the item, or bring the directory back: it is never made"},
@@ -138,5 +145,6 @@ var refusals = []refusal{
 	{"state-corrupt", 3, "the state cannot be read", "`agentsmd recover --rebuild-state` makes it again from the log"},
 	{"audit-broken", 3, "the log is not what was written", "`agentsmd recover` on your own terminal"},
 	{"id-collision", 3, "two contents have one id", "report it"},
+	{"call-unknown", 2, "there is no report of such a call", "`agentsmd report` shows the last one"},
 	{"rule-unknown", 2, "there is no such rule", "`agentsmd rules` lists them"},
 }

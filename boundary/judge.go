@@ -211,3 +211,16 @@ func matches(pattern, pointer string) bool {
 	}
 	return true
 }
+
+// Judge runs all stages up to policy over a payload in a world, and writes nothing: for what was
+// taken once and must still hold. The error is a *Refusal, or one of the room's own.
+func (k *Kind[P, W]) Judge(ctx context.Context, p *Payload[P], w W) error {
+	vs, err := k.judge(ctx, p, w)
+	if err != nil {
+		return err
+	}
+	if vs = append(slices.Clone(p.form), vs...); len(vs) > 0 {
+		return k.refuse(p.source, vs)
+	}
+	return nil
+}

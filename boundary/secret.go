@@ -1,6 +1,7 @@
 package boundary
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
@@ -56,21 +57,42 @@ func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 // Secret says what kind of credential a text seems to hold, "" if none. It does not repeat
 // the credential.
 func Secret(text string) string {
-	if len(text) < 12 || len(text) > maxSecret {
+	if len(text) > maxSecret {
 		return ""
 	}
-	small := strings.ToLower(text)
-	for _, d := range detectors {
-		if !slices.ContainsFunc(d.hints, func(h string) bool { return strings.Contains(small, h) }) {
-			continue
+	for s := range secretSpans(text) {
+		return s
+	}
+	return ""
+}
+
+// SecretSpans are the places of a text of any length that Secret objects to.
+func SecretSpans(text string) (out []Span) {
+	for _, at := range secretSpans(text) {
+		out = append(out, at)
+	}
+	return out
+}
+
+// secretSpans finds kind and place of what looks like a credential.
+func secretSpans(text string) iter.Seq2[string, Span] {
+	return func(yield func(string, Span) bool) {
+		if len(text) < 12 {
+			return
 		}
-		for _, m := range d.compiled().FindAllStringSubmatch(text, -1) {
-			if d.counts == nil || d.counts(m[d.group]) {
-				return d.name
+		small := strings.ToLower(text)
+		for _, d := range detectors {
+			if !slices.ContainsFunc(d.hints, func(h string) bool { return strings.Contains(small, h) }) {
+				continue
+			}
+			for _, m := range d.compiled().FindAllStringSubmatchIndex(text, -1) {
+				at := Span{m[2*d.group], m[2*d.group+1]}
+				if (d.counts == nil || d.counts(text[at.Start:at.End])) && !yield(d.name, at) {
+					return
+				}
 			}
 		}
 	}
-	return ""
 }
 
 // secrets are the violations of a value that holds credentials: their place, never their text.

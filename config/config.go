@@ -69,7 +69,8 @@ type Approval struct {
 
 // Domains are levels for single domains.
 type Domains struct {
-	Skmb Domain `json:"skmb,omitzero" jsonschema_description:"decisions"`
+	Skmb     Domain `json:"skmb,omitzero" jsonschema_description:"decisions"`
+	Agentsmd Domain `json:"agentsmd,omitzero" jsonschema_description:"learned rules"`
 }
 
 // Domain is the level of one domain.

@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"assent/agentsmd"
 	"cmp"
 	"context"
 	"errors"
@@ -179,7 +180,7 @@ func checks(t *lint.Target, r *repo.Repo, today string, history bool, depends fu
 }
 
 // Kinds are the kinds of artifacts that there are.
-var Kinds = []*boundary.Form{skmb.DecisionKind.Form, approval.Kind, boundary.Audit}
+var Kinds = []*boundary.Form{skmb.DecisionKind.Form, agentsmd.RuleDecisions.Form, agentsmd.GlobalReview.Form, approval.Kind, boundary.Audit}
 
 // trackedKinds are those whose records are tracked JSON files.
 var trackedKinds = slices.DeleteFunc(slices.Clone(Kinds), func(f *boundary.Form) bool { return f.Home != boundary.Tracked })

@@ -117,73 +117,115 @@ func (p *Pending) suits(ctx context.Context) error {
 	if _, err := os.Lstat(filepath.Dir(filepath.Join(r.Root, filepath.FromSlash(name)))); err != nil {
 		return p.refuse("its directory is not checked out")
 	}
-	for _, attr := range []string{"filter", "ident", "working-tree-encoding"} {
-		out, err := r.git(ctx, "check-attr", "-z", attr, "--", name)
-		if err != nil {
-			return err
-		}
-		f := strings.Split(string(out), "\x00")
-		if len(f) < 3 || f[2] != "unspecified" && f[2] != "unset" {
-			return p.refuse("its attribute %s changes its bytes", attr)
-		}
+	attr, err := r.Alters(ctx, name)
+	if err != nil {
+		return err
+	}
+	if attr != "" {
+		return p.refuse("its attribute %s changes its bytes", attr)
 	}
 	return nil
 }
 
+// Alters is the attribute by which Git changes the bytes of a path, "" if none does: line ends
+// apart, which every edit keeps.
+func (r *Repo) Alters(ctx context.Context, name string) (attr string, err error) {
+	for _, attr := range []string{"filter", "ident", "working-tree-encoding"} {
+		out, err := r.git(ctx, "check-attr", "-z", attr, "--", name)
+		if err != nil {
+			return "", err
+		}
+		f := strings.Split(string(out), "\x00")
+		if len(f) < 3 || f[2] != "unspecified" && f[2] != "unset" {
+			return attr, nil
+		}
+	}
+	return "", nil
+}
+
 // entries holds the file in HEAD and in the index to what the caller has edited.
 func (p *Pending) entries(ctx context.Context) error {
-	r, name := p.repo, p.commit.Path
-	head, err := r.HeadCommit()
-	if err != nil && !errors.Is(err, ErrNoBranch) {
-		return err
-	}
-	p.old, p.mode = head.ID, ModeFile
-	var inHead *Entry
-	if p.old != "" {
-		e, err := r.lsTree(ctx, head.ID, name)
-		if err != nil {
-			return err
-		}
-		inHead = e
-	}
-	staged, err := r.listIndex(ctx, []string{name}, "-v")
+	e, err := p.repo.PathEntry(ctx, p.commit.Path)
 	if err != nil {
 		return err
 	}
+	p.old, p.mode = e.Commit, e.Mode
+	if e.Head != p.commit.HeadID || e.Index != p.commit.IndexID {
+		return fmt.Errorf("%w: %s", ErrMoved, p.commit.Path)
+	}
+	return nil
+}
+
+// PathEntry is what HEAD and the index have of one file.
+type PathEntry struct {
+	Commit string // HEAD, "" before the first commit
+	Head   string // blob in HEAD, "" if it has no such file
+	Index  string // blob in the index, "" if it has no such file
+	Mode   Mode   // that a commit of the file gives it
+}
+
+// PathEntry looks a file up in HEAD and in the index. ErrUnsuitable is one that is unmerged,
+// not checked out or assumed to be unchanged, only intended to be added, or no regular file.
+func (r *Repo) PathEntry(ctx context.Context, name string) (e PathEntry, err error) {
+	refuse := func(why string) error { return fmt.Errorf("%w: %s: %s", ErrUnsuitable, name, why) }
+	head, err := r.HeadCommit()
+	if err != nil && !errors.Is(err, ErrNoBranch) {
+		return e, err
+	}
+	e.Commit, e.Mode = head.ID, ModeFile
+	var inHead *Entry
+	if e.Commit != "" {
+		if inHead, err = r.lsTree(ctx, head.ID, name); err != nil {
+			return e, err
+		}
+	}
+	staged, err := r.listIndex(ctx, []string{name}, "-v")
+	if err != nil {
+		return e, err
+	}
 	staged = slices.DeleteFunc(staged, func(e Entry) bool { return e.Path != name })
 	var inIndex *Entry
-	for i, e := range staged {
+	for i, s := range staged {
 		switch {
-		case e.Stage != 0:
-			return p.refuse("it is unmerged")
-		case e.Skip:
-			return p.refuse("it is not checked out, or assumed to be unchanged")
+		case s.Stage != 0:
+			return e, refuse("it is unmerged")
+		case s.Skip:
+			return e, refuse("it is not checked out, or assumed to be unchanged")
 		}
 		inIndex = &staged[i]
 	}
 	if inIndex != nil {
-		added, err := r.intentToAdd(ctx, p.old, name, inHead != nil)
+		added, err := r.intentToAdd(ctx, e.Commit, name, inHead != nil)
 		if err != nil {
-			return err
+			return e, err
 		}
 		if added {
-			return p.refuse("it is only intended to be added")
+			return e, refuse("it is only intended to be added")
 		}
 	}
 	for _, mode := range []Mode{modeOf(inHead), modeOf(inIndex)} {
 		if mode != 0 && mode != ModeFile && mode != ModeExec {
-			return p.refuse("it is no regular file")
+			return e, refuse("it is no regular file")
 		}
 	}
 	if inHead != nil {
-		p.mode = inHead.Mode
+		e.Mode = inHead.Mode
 	} else if inIndex != nil {
-		p.mode = inIndex.Mode
+		e.Mode = inIndex.Mode
 	}
-	if idOf(inHead) != p.commit.HeadID || idOf(inIndex) != p.commit.IndexID {
-		return fmt.Errorf("%w: %s", ErrMoved, name)
-	}
-	return nil
+	e.Head, e.Index = idOf(inHead), idOf(inIndex)
+	return e, nil
+}
+
+// BlobOf is the id of the blob that Git would make of a file's bytes on disk: line ends and
+// other filters of the path are applied. Nothing is written.
+func (r *Repo) BlobOf(ctx context.Context, name string, data []byte) (string, error) {
+	return r.write(ctx, data, "hash-object", "--stdin", "--path", name)
+}
+
+// RawBlobOf is the id of the blob that has exactly these bytes. Nothing is written.
+func (r *Repo) RawBlobOf(ctx context.Context, data []byte) (string, error) {
+	return r.write(ctx, data, "hash-object", "--stdin", "--no-filters")
 }
 
 // modeOf and idOf are those of an entry that may not be there.

@@ -287,3 +287,21 @@ func (r *Repo) Paths(ctx context.Context, rev string) ([]string, error) {
 	_, err := r.run(ctx, c, args)
 	return slices.Compact(out), err
 }
+
+// RootCommits are the commits without parents that HEAD comes from, sorted. complete is false
+// where the history is cut off, or where there is no commit yet.
+func (r *Repo) RootCommits(ctx context.Context) (ids []string, complete bool, err error) {
+	if _, err := r.HeadCommit(); err != nil {
+		if errors.Is(err, ErrNoBranch) {
+			err = nil
+		}
+		return nil, false, err
+	}
+	args := []string{"rev-list", "--max-parents=0", "HEAD"}
+	c := r.command(args...)
+	c.Timeout = WriteTimeout
+	out, err := r.run(ctx, c, args)
+	ids = strings.Fields(string(out))
+	slices.Sort(ids)
+	return ids, err == nil && !r.Shallow && len(ids) > 0, err
+}

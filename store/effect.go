@@ -43,6 +43,22 @@ func (t *Tx) Note(e Effect) error {
 	return t.Put(State, n, e.Note, "")
 }
 
+// Renote notes more of an effect that is noted already, such as what was made for it.
+func (t *Tx) Renote(e Effect) error {
+	n, err := effectName(e.ID)
+	if err != nil {
+		return err
+	}
+	f, err := t.Read(n)
+	if err != nil {
+		return err
+	}
+	if f.Digest == "" {
+		return fmt.Errorf("%s: %w", n, ErrStale)
+	}
+	return t.Put(State, n, e.Note, f.Digest)
+}
+
 // Settle ends an effect that was noted, in the transaction of what it led to.
 func (t *Tx) Settle(id string) error {
 	n, err := effectName(id)

@@ -290,3 +290,11 @@ func (s *Store) verifyLog(ctx context.Context, log string, end logHead) (LogRepo
 	}
 	return rep, ctx.Err()
 }
+
+// LogLines is how many lines a log has at this generation.
+func (r *Reader) LogLines(log string) uint64 {
+	if r.begun != nil {
+		return r.begun[log].Seq
+	}
+	return r.heads.Logs[log].Seq
+}

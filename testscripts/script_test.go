@@ -33,7 +33,7 @@ func run(m *testing.M) int {
 	if cover {
 		args = append(args, "-cover", "-coverpkg=assent/...")
 	}
-	build := exec.Command("go", append(args, "-o", dir+string(filepath.Separator), "assent/cmd/assent", "assent/cmd/skmb")...)
+	build := exec.Command("go", append(args, "-o", dir+string(filepath.Separator), "assent/cmd/assent", "assent/cmd/skmb", "assent/cmd/agentsmd")...)
 	build.Env = withoutGit(os.Environ())
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
@@ -47,7 +47,7 @@ func run(m *testing.M) int {
 func withoutGit(env []string) []string {
 	var out []string
 	for _, kv := range env {
-		if !strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "ASSENT_") {
+		if !strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "ASSENT_") && !strings.HasPrefix(kv, "CODEX_") && !strings.HasPrefix(kv, "CLAUDE_") {
 			out = append(out, kv)
 		}
 	}
@@ -72,6 +72,12 @@ func TestStories(t *testing.T) {
 			"parallel":   cmdParallel,
 			"processes":  cmdProcesses,
 			"commitpath": cmdCommitPath,
+			"talk":       cmdTalk,
+			"transcript": cmdTranscript,
+			"decide":     cmdDecide,
+			"exits":      cmdExits,
+			"plan":       cmdPlan,
+			"record":     cmdRecord,
 		},
 	})
 }

@@ -71,7 +71,7 @@ func generate(kinds []*boundary.Form) (map[string][]byte, error) {
 		name := fmt.Sprintf("%s.v%d.", k.Name, k.Version)
 		id := fmt.Sprintf("%s:%d:", k.Name, k.Version)
 		var err error
-		if k.Home != boundary.Written { // its records are JSON
+		if k.Home == boundary.Tracked { // its records are JSON that anybody may read
 			if files[name+"record.json"], err = schema(id+"record", record); err != nil {
 				return nil, err
 			}

@@ -15,7 +15,7 @@ var completions = map[string]string{
 	local words=("${COMP_WORDS[@]:0:$COMP_CWORD}")
 	COMPREPLY=($(compgen -W "$("${words[@]}" --generate-bash-completion 2>/dev/null)" -- "${COMP_WORDS[$COMP_CWORD]}"))
 }
-complete -o default -F _assent_complete assent skmb
+complete -o default -F _assent_complete assent skmb agentsmd
 `,
 	"zsh": `_assent_complete() {
 	local -a found
@@ -23,9 +23,9 @@ complete -o default -F _assent_complete assent skmb
 	compadd -- $found
 	_files
 }
-compdef _assent_complete assent skmb
+compdef _assent_complete assent skmb agentsmd
 `,
-	"fish": `for program in assent skmb
+	"fish": `for program in assent skmb agentsmd
 	complete -c $program -f -a '(set -l words (commandline -opc); $words --generate-bash-completion 2>/dev/null)'
 end
 `,

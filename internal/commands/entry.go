@@ -24,8 +24,8 @@ func (c *call) path() string {
 		}
 	}
 	slices.Reverse(words)
-	if c.App.Name == "skmb" {
-		words = append([]string{"skmb"}, words...)
+	if c.App.Name != "assent" {
+		words = append([]string{c.App.Name}, words...)
 	}
 	return strings.Join(slices.Compact(words), " ")
 }
@@ -110,7 +110,7 @@ func (c *call) logAfter(err error) {
 		return
 	}
 	noted := c.logged != nil && c.logged.Done() && (err == nil || exitCode(err) == finding.ExitOK || c.refused)
-	if c.effect().class == readOnly || c.effect().class == "" || noted {
+	if c.effect().class == readOnly || c.effect().class == "" || noted || strings.HasPrefix(c.path(), "agentsmd ") { // those have a log of their own
 		return
 	}
 	r, openErr := c.open()

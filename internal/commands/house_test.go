@@ -51,7 +51,7 @@ func goList(t *testing.T, args ...string) []pkg {
 // floor and do not see each other; lint stands beside them and is handed their checks.
 var floor = map[string]int{
 	"cmd": 9, "internal/commands": 8, "install": 7, "hooks": 6,
-	"hooks/shortcut": 2, "lint": 5, "skmb": 5, "approval": 4, "config": 3, "boundary": 2, "repo": 1, "store": 1, "markdown": 0, "finding": 0, "docs/schema": 0,
+	"hooks/shortcut": 2, "lint": 5, "skmb": 5, "agentsmd": 5, "approval": 4, "config": 3, "boundary": 2, "repo": 1, "store": 1, "markdown": 0, "finding": 0, "docs/schema": 0,
 }
 
 // levels that rooms of one floor may look across: none.
@@ -91,7 +91,7 @@ func TestOneRoomForEach(t *testing.T) {
 	}{
 		{`"os/exec"`, []string{"repo"}},
 		{`\bos\.(Environ|Getenv|LookupEnv)\(`, []string{"internal/commands", "cmd/assent/early"}},
-		{`\bos\.Exit\(`, []string{"internal/commands", "cmd/assent", "cmd/skmb", "cmd/assent/early", "cmd/schemagen"}},
+		{`\bos\.Exit\(`, []string{"internal/commands", "cmd/assent", "cmd/skmb", "cmd/agentsmd", "cmd/assent/early", "cmd/schemagen"}},
 		{`\btime\.Now\(`, []string{"hooks/shortcut", "store"}},
 		{`\bfmt\.Print|os\.Std(out|err)\b`, []string{"internal/commands", "cmd/schemagen"}},
 	}

@@ -5,3 +5,5 @@ package commands
 import "assent/store"
 
 var fault func(store.Step) error
+
+var ruleStep func(string) error

@@ -12,7 +12,7 @@ func Assent(p *Process) *cli.App {
 			"assent skmb --help              the commands for decisions\n" +
 			"assent demo                     see it work on a throw-away repository",
 		Commands: []*cli.Command{
-			initCommand("assent"), lintCommand(), explainCommand(), skmbCommand(), pick("approve"), pick("reject"), inboxCommand(), reportCommand(), installCommand(), uninstallCommand(), doctorCommand(), recoverCommand(), auditCommand(), schemaCommand(), submitCommand(), probeCommand(), demoCommand(), completionCommand(), hookCommand(),
+			initCommand("assent"), lintCommand(), explainCommand(), skmbCommand(), agentsmdCommand(), pick("approve"), pick("reject"), inboxCommand(), reportCommand(), installCommand(), uninstallCommand(), doctorCommand(), recoverCommand(), auditCommand(), schemaCommand(), submitCommand(), probeCommand(), demoCommand(), completionCommand(), hookCommand(),
 		},
 	})
 }
@@ -43,4 +43,9 @@ func root(app *cli.App) *cli.App {
 // Skmb is the decision base alone.
 func Skmb(p *Process) *cli.App {
 	return root(&cli.App{Name: "skmb", Usage: "the decision base and its gate", Commands: skmbCommands(), Flags: []cli.Flag{lifecycleFlag()}})
+}
+
+// Agentsmd is the keeping of learned rules alone.
+func Agentsmd(p *Process) *cli.App {
+	return root(&cli.App{Name: "agentsmd", Usage: "rules for agents, learned from what a user said", Commands: agentsmdCommands()})
 }

@@ -203,6 +203,9 @@ func submitCommand() *cli.Command {
 			k, err := findKind(c.Args().First())
 			if err == nil && submits()[k.Name] == nil {
 				err = invalid("assent schema "+k.Name, "%s is not submitted", k.Name)
+				if k.Submitted() {
+					err = invalid(k.Command, "%s is submitted for a run", k.Name)
+				}
 			}
 			if err != nil {
 				c.App.Metadata["process"].(*Process).started = true

@@ -26,3 +26,17 @@ var fault = func() func(store.Step) error {
 		return nil
 	}
 }()
+
+// ruleStep ends the process without cleanup at step ASSENT_DIE_RULES of an apply.
+var ruleStep = func() func(string) error {
+	name := os.Getenv("ASSENT_DIE_RULES")
+	if name == "" {
+		return nil
+	}
+	return func(at string) error {
+		if at == name {
+			os.Exit(9)
+		}
+		return nil
+	}
+}()

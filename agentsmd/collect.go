@@ -1,0 +1,504 @@
+package agentsmd
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"assent/store"
+)
+
+// CollectOptions are those of `agentsmd collect`.
+type CollectOptions struct {
+	Sources        []string      // names; all if empty
+	Since          time.Time     // earlier turns wait
+	Sessions       []string      // that are the current conversation; "latest" is the newest one
+	ExplicitRoots  []string      // directories that the user named in this request
+	OnlyRoots      []string      // other projects wait
+	Processed      bool          // reviewed records come again, as evidence
+	Noninteractive bool          // what a program started counts, too
+	Files          []string      // transcripts from elsewhere
+	Settle         time.Duration // how long a file must rest before its last turn counts
+	MaxRecords     int
+	QuotaMin       int // percent that must be left; -1: not asked
+}
+
+// Limits of a batch.
+const (
+	MaxRecords    = 2000
+	maxBatchBytes = 7 << 20 // of records; a file of the store holds 8 MiB
+	maxPrior      = 4
+	headBytes     = 4 << 10
+	DefaultSettle = 15 * time.Minute
+)
+
+// Collected is the result of collect.
+type Collected struct {
+	SchemaVersion int            `json:"schema_version"`
+	Run           string         `json:"run_id"` // "" if there is nothing new
+	Counts        map[string]int `json:"counts"`
+	Warnings      []string       `json:"warnings"`
+	More          bool           `json:"more"`
+}
+
+// found is a turn that may become a record.
+type found struct {
+	record  Record
+	turn    Turn
+	file    int
+	started time.Time
+	size    int
+}
+
+// reading is one transcript as it is read.
+type reading struct {
+	source Source
+	file   File
+	key    string // of its cursor
+	cursor Cursor // where it stood
+	head   string
+	size   int64  // of head
+	upTo   Place  // behind the last turn that was settled
+	wait   *Place // first turn that must wait for another run; nil if none
+	prior  []Prior
+	last   string // root of the last turn
+}
+
+// collecting is one run of collect.
+type collecting struct {
+	k        *Keeper
+	o        CollectOptions
+	state    *State
+	done     map[string]bool // processed ids
+	files    []*reading
+	found    []found
+	copies   map[string]int // copy key -> index in found
+	counts   map[string]int
+	size     int // of what is found
+	warnings []string
+	more     bool
+	explicit []string
+	only     []string
+}
+
+// Collect reads what is new in the transcripts and keeps it as a batch. Nothing new makes no
+// run. Nothing that is read is settled by it: that is what publishing the run does.
+func (k *Keeper) Collect(ctx context.Context, o CollectOptions) (Collected, error) {
+	s, err := k.state(ctx)
+	if err != nil {
+		return Collected{}, err
+	}
+	c := &collecting{k: k, o: o, state: s, done: map[string]bool{}, copies: map[string]int{}, counts: map[string]int{}}
+	for _, id := range s.Processed {
+		c.done[id] = true
+	}
+	if c.explicit, err = k.roots(ctx, o.ExplicitRoots, s); err != nil {
+		return Collected{}, err
+	}
+	if c.only, err = k.roots(ctx, o.OnlyRoots, s); err != nil {
+		return Collected{}, err
+	}
+	var quota *Quota
+	if o.QuotaMin >= 0 {
+		q, err := k.quota(ctx, o.QuotaMin)
+		if err != nil {
+			return Collected{}, err
+		}
+		quota = &q
+	}
+	if err := c.read(ctx); err != nil {
+		return Collected{}, err
+	}
+	c.cut()
+	out := Collected{SchemaVersion: SchemaVersion, Counts: c.counts, Warnings: c.warnings, More: c.more}
+	if len(c.found) == 0 {
+		return out, nil
+	}
+	b, err := c.batch(ctx)
+	if err != nil {
+		return out, err
+	}
+	b.Quota = quota
+	out.Run = b.Run
+	return out, c.register(ctx, b)
+}
+
+// register keeps a batch, with its digest in the log.
+func (c *collecting) register(ctx context.Context, b *Batch) error {
+	data, err := Document(b)
+	if err != nil {
+		return err
+	}
+	_, err = c.k.Store.Update(ctx, func(tx *store.Tx) error {
+		s, f, err := loadState(&tx.Reader)
+		if err != nil {
+			return err
+		}
+		if err := tx.Put(store.Record, batchName(b.Run), data, ""); err != nil {
+			return err
+		}
+		effects := []Effect{{Op: opRun, ID: b.Run, Run: &RunState{Batch: digest(data), At: b.CreatedAt}}}
+		effects = append(effects, projectEffects(s, b.Projects)...)
+		return record(tx, s, f.Digest, AuditEntry{Call: b.Run, Run: b.Run, At: b.CreatedAt, Event: "collected", Counts: b.Counts, Effects: effects})
+	})
+	return err
+}
+
+// projectEffects remember the projects of a batch, and give one a new key whose history has
+// become complete.
+func projectEffects(s *State, projects map[string]ProjectID) (out []Effect) {
+	for key, p := range projects {
+		for old, known := range s.Projects {
+			if old != key && len(known.RootCommits) == 0 && len(p.RootCommits) > 0 && slices.ContainsFunc(p.Roots, func(r string) bool { return slices.Contains(known.Roots, r) }) {
+				out = append(out, Effect{Op: opRekey, ID: old, Text: key})
+			}
+		}
+		out = append(out, Effect{Op: opProject, ID: key, Project: &p})
+	}
+	slices.SortStableFunc(out, func(a, b Effect) int { return strings.Compare(a.Op+a.ID, b.Op+b.ID) })
+	slices.Reverse(out) // rekey before project
+	return out
+}
+
+// read reads all transcripts that have something new.
+func (c *collecting) read(ctx context.Context) error {
+	homes := map[string]string{"codex": c.k.CodexHome, "claude-code": c.k.ClaudeHome}
+	for _, source := range Sources {
+		if len(c.o.Sources) > 0 && !slices.Contains(c.o.Sources, source.Name()) {
+			continue
+		}
+		home := homes[source.Name()]
+		fsys := homeFS(home)
+		if fsys == nil {
+			continue
+		}
+		files, err := source.Files(ctx, fsys)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+		for _, f := range files {
+			f.Path = filepath.Join(home, filepath.FromSlash(f.Name))
+			if err := c.file(ctx, source, f); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range c.o.Files {
+		source, f, err := elsewhere(name)
+		if err != nil {
+			return err
+		}
+		if err := c.file(ctx, source, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// elsewhere is a transcript that a person names; its first lines tell which agent's it is.
+func elsewhere(name string) (Source, File, error) {
+	path, err := cleanPath(name)
+	if err != nil {
+		return nil, File{}, err
+	}
+	f := File{Path: path, Name: filepath.Base(path), FS: os.DirFS(filepath.Dir(path))}
+	info, err := fs.Stat(f.FS, f.Name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, f, fault("include", "", "%s is no transcript: %v", name, orNil(err, "it is no regular file"))
+	}
+	f.Size, f.ModTime = info.Size(), info.ModTime()
+	for _, source := range Sources {
+		r, err := openLines(f, Place{}, func(string) bool { return false }, func(string) {})
+		if err != nil {
+			return nil, f, err
+		}
+		for range headLines {
+			l, err := r.next()
+			if err != nil {
+				break
+			}
+			if source.Knows(trimBOM(l.raw)) {
+				r.close()
+				return source, f, nil
+			}
+		}
+		r.close()
+	}
+	return nil, f, fault("include", "", "the first lines of %s are those of no agent", name)
+}
+
+func trimBOM(b []byte) []byte { return []byte(strings.TrimPrefix(string(b), "\xef\xbb\xbf")) }
+
+func orNil(err error, text string) any {
+	if err != nil {
+		return err
+	}
+	return text
+}
+
+// file reads one transcript from its cursor on.
+func (c *collecting) file(ctx context.Context, source Source, f File) error {
+	c.counts["files"]++
+	if strings.HasSuffix(f.Name, ".zst") {
+		c.warn("%s is compressed, and is not read", f.Path)
+		return nil
+	}
+	head, size, err := headOf(f)
+	if err != nil {
+		c.warn("%s cannot be read: %v", f.Path, err)
+		return nil
+	}
+	r := &reading{source: source, file: f, head: head, size: size, key: id("F", source.Name(), f.Path)}
+	r.cursor = c.cursor(r)
+	if c.o.Processed || c.o.Noninteractive {
+		r.cursor.Offset, r.cursor.Line, r.cursor.Cwd = 0, 0, ""
+	}
+	if r.cursor.Offset == f.Size && f.Size > 0 {
+		return nil
+	}
+	r.upTo = Place{r.cursor.Offset, r.cursor.Line, r.cursor.Cwd}
+	r.prior, r.last = slices.Clone(r.cursor.Prior), r.cursor.Root
+	c.files = append(c.files, r)
+	at := len(c.files) - 1
+	var before *Turn
+	for t, err := range source.Turns(ctx, f, r.upTo, func(w string) { c.warn("%s: %s", f.Path, w) }) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			c.warn("%s cannot be read: %v", f.Path, err)
+			return nil
+		}
+		if before != nil {
+			if err := c.turn(ctx, at, *before); err != nil {
+				return err
+			}
+		}
+		before = &t
+	}
+	if before == nil {
+		return nil
+	}
+	if !before.Closed && c.k.Env.Now().Sub(f.ModTime) < c.o.Settle { // it may go on
+		c.counts["open"]++
+		r.waits(*before)
+		return nil
+	}
+	return c.turn(ctx, at, *before)
+}
+
+func (c *collecting) warn(format string, args ...any) {
+	const most = 200
+	switch w := fmt.Sprintf(format, args...); {
+	case len(c.warnings) < most:
+		c.warnings = append(c.warnings, w)
+	case len(c.warnings) == most:
+		c.warnings = append(c.warnings, "and more of the kind")
+	}
+}
+
+func (r *reading) waits(t Turn) {
+	if r.wait == nil || t.Start < r.wait.Offset {
+		r.wait = &Place{t.Start, t.LineStart - 1, t.CwdBefore}
+	}
+}
+
+// headOf is the digest of a file's first bytes, by which it is known again.
+func headOf(f File) (sum string, size int64, err error) {
+	file, err := f.FS.Open(f.Name)
+	if err != nil {
+		return "", 0, err
+	}
+	defer file.Close()
+	h := sha256.New()
+	size, err = io.Copy(h, io.LimitReader(file, headBytes))
+	return hex.EncodeToString(h.Sum(nil)), size, err
+}
+
+// sameHead reports whether a file begins as it did when a cursor was made.
+func sameHead(f File, cur Cursor) bool {
+	file, err := f.FS.Open(f.Name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(file, cur.HeadSize))
+	return err == nil && n == cur.HeadSize && hex.EncodeToString(h.Sum(nil)) == cur.Head
+}
+
+// cursor is where reading begins: where it ended, if the file is still the one that was read. A
+// file that was moved, as into the archive, is known by its beginning.
+func (c *collecting) cursor(r *reading) Cursor {
+	fits := func(cur Cursor) bool { return cur.Offset <= r.file.Size && sameHead(r.file, cur) }
+	if cur, ok := c.state.Cursors[r.key]; ok {
+		if fits(cur) {
+			return cur
+		}
+		c.warn("%s is not the file that was read before, and is read anew", r.file.Path)
+		return Cursor{}
+	}
+	for _, cur := range c.state.Cursors {
+		if cur.HeadSize == r.size && cur.Head == r.head && cur.Path != r.file.Path && fits(cur) {
+			if _, err := os.Lstat(cur.Path); errors.Is(err, fs.ErrNotExist) {
+				return cur
+			}
+		}
+	}
+	return Cursor{}
+}
+
+// turn sorts a turn in.
+func (c *collecting) turn(ctx context.Context, at int, t Turn) error {
+	r := c.files[at]
+	c.counts["turns"]++
+	settle := func() { r.upTo = Place{t.End, t.LineEnd, t.Cwd} }
+	if t.Left != "" && !(t.Left == Noninteractive && c.o.Noninteractive) {
+		c.counts[string(t.Left)]++
+		settle()
+		return nil
+	}
+	p, ok, err := Project{}, false, error(nil)
+	if t.Cwd != "" {
+		if p, ok, err = c.k.project(ctx, t.Cwd, c.state); err != nil {
+			c.warn("%s: line %d: %v", r.file.Path, t.LineStart, err)
+		}
+	}
+	rec := Record{
+		ID: id("R", r.source.Name(), t.Session, t.ID), SourceName: r.source.Name(), Session: t.Session, Turn: t.ID, Cwd: null(t.Cwd), Outcome: t.Outcome,
+		Source: SourceRef{Path: r.file.Path, LineStart: t.LineStart, LineEnd: t.LineEnd, ByteStart: t.Start, ByteEnd: t.End, SHA256: t.SHA256},
+	}
+	if ok {
+		root, key := p.Root, p.Key
+		rec.ProjectRoot, rec.ProjectKey = &root, &key
+		r.last = root
+	}
+	if isUUID(t.ID) {
+		rec.CopyKey = id("T", r.source.Name(), t.ID, digest([]byte(t.User)))
+	}
+	if c.done[rec.ID] || c.done[rec.CopyKey] {
+		c.counts["processed"]++
+		if !c.o.Processed {
+			settle()
+			r.remember(rec, t)
+			return nil
+		}
+		rec.Processed = true
+	}
+	if len(c.only) > 0 && (!ok || !slices.Contains(c.only, p.Root)) || !c.o.Since.IsZero() && t.Started.Before(c.o.Since) {
+		c.counts["filtered"]++
+		r.waits(t)
+		return nil
+	}
+	if i, ok := c.copies[rec.CopyKey]; ok && rec.CopyKey != "" {
+		c.counts["copies"]++
+		c.found[i].record.Source.Copies++
+		if !t.Started.IsZero() && (t.Started.Before(c.found[i].started) || t.Started.Equal(c.found[i].started) && t.Session < c.found[i].record.Session) {
+			copies := c.found[i].record.Source.Copies
+			c.found[i] = c.fill(rec, t, at)
+			c.found[i].record.Source.Copies = copies
+		}
+		settle()
+		return nil
+	}
+	settle()
+	r.remember(rec, t)
+	if rec.CopyKey != "" {
+		c.copies[rec.CopyKey] = len(c.found)
+	}
+	c.found = append(c.found, c.fill(rec, t, at))
+	if c.size += c.found[len(c.found)-1].size; c.size > 4*maxBatchBytes { // memory is bounded, whatever there is
+		c.cut()
+	}
+	if t.Outcome == Aborted {
+		c.counts["aborted"]++
+	}
+	return nil
+}
+
+// fill gives a record its texts and references.
+func (c *collecting) fill(rec Record, t Turn, at int) found {
+	var n1, n2, cut1, cut2 int
+	rec.User, n1, cut1 = cleanText(t.User)
+	rec.Final, n2, cut2 = cleanText(t.Final)
+	rec.Redactions, rec.CutBytes = n1+n2, cut1+cut2
+	rec.Refs = []string{rec.ID, t.Session + "/" + t.ID}
+	for _, l := range slices.Concat(t.UserLines, t.FinalLines) {
+		if ref := fmt.Sprintf("%s#L%d", t.Session, l); !slices.Contains(rec.Refs, ref) && len(rec.Refs) < 64 {
+			rec.Refs = append(rec.Refs, ref)
+		}
+	}
+	rec.StartedAt, rec.EndedAt = timeText(t.Started), timeText(t.Ended)
+	t.User, t.Final = "", ""
+	return found{record: rec, turn: t, file: at, started: t.Started, size: len(rec.User) + len(rec.Final) + 1500 + 60*len(rec.Refs)}
+}
+
+func timeText(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := t.UTC().Format(time.RFC3339Nano)
+	return &s
+}
+
+func (r *reading) remember(rec Record, t Turn) {
+	r.prior = append(r.prior, Prior{rec.ID, t.Start, t.End, t.LineStart - 1, t.CwdBefore})
+	r.prior = r.prior[max(0, len(r.prior)-maxPrior):]
+}
+
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i, r := range s {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (r == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", r) {
+			return false
+		}
+	}
+	return true
+}
+
+// cut orders what was found and leaves what is too much for the next run: the oldest come first.
+func (c *collecting) cut() {
+	slices.SortStableFunc(c.found, func(a, b found) int {
+		if d := a.started.Compare(b.started); d != 0 {
+			return d
+		}
+		if d := strings.Compare(a.record.Session, b.record.Session); d != 0 {
+			return d
+		}
+		return int(a.turn.Start - b.turn.Start)
+	})
+	most := c.o.MaxRecords
+	if most <= 0 || most > MaxRecords {
+		most = MaxRecords
+	}
+	size, keep := 0, 0
+	for keep < len(c.found) && keep < most && (keep == 0 || size+c.found[keep].size <= maxBatchBytes) {
+		size += c.found[keep].size
+		keep++
+	}
+	for _, f := range c.found[keep:] {
+		c.more = true
+		c.files[f.file].waits(f.turn)
+	}
+	clear(c.found[keep:])
+	c.found, c.size = c.found[:keep], size
+	clear(c.copies)
+	for i, f := range c.found {
+		if f.record.CopyKey != "" {
+			c.copies[f.record.CopyKey] = i
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package agentsmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"assent/repo"
+	"assent/store"
+)
+
+// converge brings what a dead process left behind to its end: what it wrote is finished or taken
+// back, and its log, report and state are written. The lock is held, so no living process is at
+// it.
+func (k *Keeper) converge(ctx context.Context) (done []string, err error) {
+	var left []store.Effect
+	if err := k.recoverFiles(ctx); err != nil {
+		return nil, err
+	}
+	if err := k.Store.View(ctx, func(r *store.Reader) (err error) { left, err = r.Effects(); return err }); err != nil {
+		return nil, err
+	}
+	byCall := map[string][]Journal{}
+	var calls []string
+	for _, e := range left {
+		var j Journal
+		if err := readDocument("a journal", e.Note, &j); err != nil {
+			return done, err
+		}
+		if byCall[j.Call] == nil {
+			calls = append(calls, j.Call)
+		}
+		byCall[j.Call] = append(byCall[j.Call], j)
+	}
+	for _, call := range calls {
+		lines, err := k.convergeCall(ctx, call, byCall[call])
+		done = append(done, lines...)
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// recoverFiles completes a transaction that was cut off. A target that was edited meanwhile stays
+// as it is.
+func (k *Keeper) recoverFiles(ctx context.Context) error {
+	k.third = func(n store.Name) bool { return n.Root != store.Private }
+	defer func() { k.third = nil }()
+	_, err := k.Store.Recover(ctx)
+	return err
+}
+
+// KeepThird is the store's question about a file that holds neither its old nor its new bytes: a
+// target that a person edited stays as it is.
+func (k *Keeper) KeepThird(n store.Name, _ store.File) bool { return k.third != nil && k.third(n) }
+
+func (k *Keeper) convergeCall(ctx context.Context, call string, journals []Journal) (done []string, err error) {
+	var plan *Plan
+	var id string
+	err = k.Store.View(ctx, func(r *store.Reader) error {
+		s, _, err := loadState(r)
+		if err != nil {
+			return err
+		}
+		id, plan, err = readPlan(r, s, journals[0].Plan)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var outcomes []outcome
+	for _, j := range journals {
+		o := outcome{journal: j, noted: true, before: j.Old}
+		what := k.finish(ctx, &o, plan)
+		if errors.Is(o.err, errCrash) {
+			return done, o.err
+		}
+		done = append(done, what)
+		outcomes = append(outcomes, o)
+	}
+	_, err = k.closing(ctx, id, plan, nil, []string{"completed after an interruption"}, outcomes, call)
+	return done, err
+}
+
+// finish ends what was begun with one file.
+func (k *Keeper) finish(ctx context.Context, o *outcome, plan *Plan) string {
+	j := &o.journal
+	now, err := os.ReadFile(j.Path)
+	if errors.Is(err, os.ErrNotExist) {
+		now, err = nil, nil
+	}
+	if err != nil {
+		o.err = err
+		return fmt.Sprintf("%s cannot be read: %v", j.Path, err)
+	}
+	if digest(now) != j.After {
+		o.err = fault("target-changed", "", "%s was edited while a change of it was interrupted", j.Path)
+		return j.Path + " was edited meanwhile and is left as it is"
+	}
+	o.after = now
+	if !j.Wanted {
+		return j.Path + " was written"
+	}
+	if err := k.finishCommit(ctx, o, plan); err != nil {
+		if errors.Is(err, errCrash) {
+			o.err = err
+			return ""
+		}
+		o.err = k.rollback(ctx, o, err)
+		return fmt.Sprintf("%s was brought back: %v", j.Path, err)
+	}
+	return fmt.Sprintf("%s was written and committed as %.10s", j.Path, j.Commit)
+}
+
+// finishCommit finds the commit that was published, or makes it where HEAD is still what it was.
+func (k *Keeper) finishCommit(ctx context.Context, o *outcome, plan *Plan) error {
+	j := &o.journal
+	r, err := repo.Open(ctx, filepath.Dir(j.Path), repo.Foreign(k.Git))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if _, err := r.RecoverPublish(ctx); err != nil {
+		return err
+	}
+	if j.Commit != "" {
+		landed, err := r.IsAncestor(ctx, j.Commit, "HEAD")
+		if err != nil {
+			return err
+		}
+		if landed {
+			return nil
+		}
+	}
+	entry, err := r.PathEntry(ctx, FileName)
+	if err != nil {
+		return gitFault(err)
+	}
+	if entry.Commit != j.Head {
+		return fault("head-moved", "", "HEAD of %s moved before the commit was made", r.Root)
+	}
+	var todo []*Decision
+	var edits []Edit
+	for _, did := range j.Applied {
+		if d := plan.find(did); d != nil {
+			todo, edits = append(todo, d), append(edits, d.edit())
+		}
+	}
+	if !slices.Equal(ids(todo), j.Applied) {
+		return fault("plan-structure", "", "the plan has not the decisions that were written")
+	}
+	if err := k.suits(ctx, r); err != nil {
+		return err
+	}
+	c := &committing{repo: r, entry: entry, commit: repo.PathCommit{Path: FileName, HeadID: entry.Head, IndexID: entry.Index, Message: message(j.Plan, todo)}}
+	if c.commit.Head, err = k.replay(r, entry.Head, j.Path+" in HEAD", edits); err != nil {
+		return err
+	}
+	if c.commit.Index, err = k.replay(r, entry.Index, j.Path+" in the index", edits); err != nil {
+		return err
+	}
+	j.Commit = ""
+	return k.commit(ctx, o, c)
+}
+
+// Recover is `agentsmd recover`: what every writing command does first, by itself.
+func (k *Keeper) Recover(ctx context.Context) (done []string, err error) {
+	release, err := k.Store.Hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	return k.converge(ctx)
+}
+
+// Rebuild makes the state again from the log.
+func (k *Keeper) Rebuild(ctx context.Context) error {
+	release, err := k.Store.Hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := k.recoverFiles(ctx); err != nil {
+		return err
+	}
+	rep, err := k.Store.VerifyLog(ctx, AuditLog)
+	if err != nil {
+		return err
+	}
+	if rep.Problem != "" {
+		return fault("audit-broken", "", "%s", rep.Problem)
+	}
+	s, err := foldLog(ctx, k.Store)
+	if err != nil {
+		return err
+	}
+	data, err := Document(s)
+	if err != nil {
+		return err
+	}
+	_, err = k.Store.Update(ctx, func(tx *store.Tx) error {
+		old, err := tx.Read(stateName)
+		if err != nil {
+			return err
+		}
+		return tx.Put(store.State, stateName, data, old.Digest)
+	})
+	return err
+}

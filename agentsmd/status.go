@@ -1,0 +1,185 @@
+package agentsmd
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"assent/approval"
+	"assent/store"
+)
+
+// Statement is a text that is confirmed about the state itself.
+func (k *Keeper) Statement(action, subject, card string) approval.Statement {
+	return approval.Statement{
+		Domain: "agentsmd", Action: action, Subject: subject, Digest: digest([]byte(card)), Repository: digest([]byte(k.Dir))[:32],
+		Issued: k.Env.Now().UTC().Truncate(1e9), Nonce: approval.NewNonce(), Card: card,
+	}
+}
+
+// Show is a registered plan as a person sees it, with where its items stand now. Without numbers
+// it is all of it.
+func (k *Keeper) Show(ctx context.Context, plan string, numbers []int) (out Planned, err error) {
+	err = k.Store.View(ctx, func(r *store.Reader) error {
+		s, _, err := loadState(r)
+		if err != nil {
+			return err
+		}
+		id, p, err := readPlan(r, s, plan)
+		if err != nil {
+			return err
+		}
+		for _, d := range p.Decisions {
+			d.Status = standing(s, id, d)
+		}
+		out = planned(id, p)
+		if len(numbers) == 0 {
+			return nil
+		}
+		for _, n := range numbers {
+			if p.number(n) == nil {
+				return fault("selection-unknown", "agentsmd show "+id, "%s has no number %d", id, n)
+			}
+		}
+		out.Settled = []NoOpItem{}
+		out.Items = slices.DeleteFunc(out.Items, func(i Item) bool { return !slices.Contains(numbers, i.Number) })
+		return nil
+	})
+	return out, err
+}
+
+// standing is where a decision of a plan stands now.
+func standing(s *State, plan string, d *Decision) Status {
+	credit := s.Plans[plan].Credit
+	if d.Number == 0 || slices.Contains(credit.Applied, d.ID) {
+		if d.Number > 0 {
+			return Applied
+		}
+		return d.Status
+	}
+	for _, c := range credit.Rejected {
+		if id, how, _ := strings.Cut(c, " "); id == d.ID {
+			return Status(how)
+		}
+	}
+	return d.Status
+}
+
+// StatusDocument is the result of status.
+type StatusDocument struct {
+	SchemaVersion int           `json:"schema_version"`
+	Runs          []string      `json:"runs"` // that are open
+	Pending       []StatusItem  `json:"pending"`
+	Closed        []ClosedRule  `json:"closed"` // withdrawn and rejected
+	Preferences   Preferences   `json:"preferences"`
+	Blocks        []StatusBlock `json:"blocks"`
+	Recovery      string        `json:"recovery"` // what must be recovered first; "" if nothing
+}
+
+// StatusItem is one pending item.
+type StatusItem struct {
+	Plan   string `json:"plan_id"`
+	Number int    `json:"selection_number"`
+	Action Action `json:"action"`
+	Path   string `json:"path"`
+	Text   string `json:"text"`
+}
+
+// StatusBlock is a file that was written to.
+type StatusBlock struct {
+	Path  string     `json:"path"`
+	State BlockState `json:"state"` // "" if it cannot be read
+	Rules int        `json:"rules"`
+}
+
+// Status is what there is to go on with.
+func (k *Keeper) Status(ctx context.Context) (out StatusDocument, err error) {
+	err = k.Store.View(ctx, func(r *store.Reader) error {
+		out = StatusDocument{SchemaVersion: SchemaVersion, Runs: []string{}, Pending: []StatusItem{}, Closed: []ClosedRule{}, Blocks: []StatusBlock{}}
+		s, _, err := loadState(r)
+		if err != nil {
+			return err
+		}
+		out.Preferences = s.Preferences
+		for _, id := range slices.Sorted(maps.Keys(s.Runs)) {
+			if !s.Runs[id].Published {
+				out.Runs = append(out.Runs, id)
+			}
+		}
+		plans := map[string]*Plan{}
+		for _, id := range slices.Sorted(maps.Keys(s.Pending)) {
+			p := s.Pending[id]
+			if plans[p.Plan] == nil {
+				if _, plans[p.Plan], err = readPlan(r, s, p.Plan); err != nil {
+					return err
+				}
+			}
+			item := StatusItem{Plan: p.Plan, Number: p.Number, Action: Action(p.Action)}
+			if d := plans[p.Plan].find(id); d != nil {
+				if item.Path, item.Text = d.TargetPath, d.Instruction; item.Text == "" {
+					item.Text = d.Old
+				}
+			}
+			out.Pending = append(out.Pending, item)
+		}
+		slices.SortFunc(out.Pending, func(a, b StatusItem) int {
+			if c := strings.Compare(a.Plan, b.Plan); c != 0 {
+				return c
+			}
+			return a.Number - b.Number
+		})
+		for _, entries := range []map[string]Entry{s.Tombstones, s.Rejected} {
+			for id, e := range entries {
+				out.Closed = append(out.Closed, ClosedRule{id, e.Kind, e.Text, e.At})
+			}
+		}
+		slices.SortFunc(out.Closed, func(a, b ClosedRule) int { return strings.Compare(a.At+a.ID, b.At+b.ID) })
+		for _, path := range slices.Sorted(maps.Keys(s.Blocks)) {
+			b := StatusBlock{Path: path}
+			if f, err := readTarget(path); err == nil {
+				b.State, b.Rules = f.block.State(published(s, path)), len(f.block.Rules)
+			}
+			out.Blocks = append(out.Blocks, b)
+		}
+		left, err := r.Effects()
+		if len(left) > 0 {
+			out.Recovery = "an apply was interrupted: run `agentsmd recover`"
+		}
+		return err
+	})
+	if errors.Is(err, store.ErrRecovery) {
+		out.Recovery, err = "a change was interrupted: run `agentsmd recover`", nil
+	}
+	return out, err
+}
+
+// Report is what a call did; the last one if no call is named.
+func (k *Keeper) Report(ctx context.Context, call string) (rep Report, err error) {
+	err = k.Store.View(ctx, func(r *store.Reader) error {
+		names, err := r.Names(store.Private, "reports")
+		if err != nil {
+			return err
+		}
+		var found []string
+		for _, n := range names {
+			if strings.HasPrefix(n, call) {
+				found = append(found, strings.TrimSuffix(n, ".json"))
+			}
+		}
+		if len(found) == 0 || call != "" && len(found) > 1 && !slices.Contains(found, call) {
+			return fault("call-unknown", "", "there is no report %q", call)
+		}
+		id := found[len(found)-1]
+		if slices.Contains(found, call) {
+			id = call
+		}
+		f, err := r.Read(reportName(id))
+		if err != nil {
+			return err
+		}
+		return readDocument("the report "+id, f.Data, &rep)
+	})
+	return rep, err
+}

@@ -1,0 +1,302 @@
+package commands
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"assent/agentsmd"
+	"assent/approval"
+	"assent/boundary"
+	"assent/config"
+	"assent/finding"
+	"assent/repo"
+	"assent/store"
+)
+
+func agentsmdCommand() *cli.Command {
+	return group(&cli.Command{
+		Name: "agentsmd", Usage: "rules for agents, learned from what you said: collect, review, confirm",
+		UsageText:   "assent agentsmd collect\nassent agentsmd reconcile\nassent agentsmd apply P-3fa9 1 2 --statement \"yes, both\"",
+		Subcommands: agentsmdCommands(),
+		Flags:       []cli.Flag{&cli.BoolFlag{Name: "explain-lifecycle", Usage: "print from which status what leads to which"}},
+	})
+}
+
+func agentsmdCommands() []*cli.Command {
+	var out []*cli.Command
+	for _, c := range append(append(reviewCommands(), ruleCommands()...), lookCommands()...) {
+		add := func(c *cli.Command) {
+			c.Flags = append(c.Flags, homeFlags()...)
+		}
+		for _, sub := range c.Subcommands {
+			add(sub)
+		}
+		if len(c.Subcommands) == 0 {
+			add(c)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func homeFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "home", Usage: "private state of assent: `DIR`; else ASSENT_HOME, $XDG_STATE_HOME/assent or ~/.local/state/assent"},
+		&cli.StringFlag{Name: "codex-home", Usage: "home of Codex: `DIR`; else CODEX_HOME or ~/.codex"},
+		&cli.StringFlag{Name: "claude-home", Usage: "home of Claude Code: `DIR`; else CLAUDE_CONFIG_DIR or ~/.claude"},
+		&cli.DurationFlag{Name: "wait", Usage: "wait `TIME` for another process to end, such as 10s"},
+		formatFlag, dirFlag,
+	}
+}
+
+func runFlag() cli.Flag {
+	return &cli.StringFlag{Name: "run", Usage: "which `RUN`; the only open one if left out"}
+}
+
+// lifecycleOfRules is the state machine of a decision about a rule.
+func lifecycleOfRules() []string {
+	out := []string{fmt.Sprintf("%-9s  %-52s  %-10s  %s", "from", "event", "to", "effects")}
+	for _, t := range agentsmd.Lifecycle {
+		out = append(out, fmt.Sprintf("%-9s  %-52s  %-10s  %s", t.From, t.Event, t.To, t.Effects))
+	}
+	return out
+}
+
+// home is a directory that a flag, a variable or a default names.
+func (c *call) home(flag, variable string, otherwise ...string) (string, error) {
+	dir := c.String(flag)
+	if dir == "" {
+		dir = repo.Variable(c.Env, variable)
+	}
+	if dir == "" {
+		user := repo.Variable(c.Env, "HOME")
+		if user == "" {
+			user = repo.Variable(c.Env, "USERPROFILE")
+		}
+		if user == "" {
+			return "", &failure{finding.ExitUnchecked, fmt.Errorf("no home directory is known"), "set HOME, or give --" + flag + " DIR"}
+		}
+		dir = filepath.Join(append([]string{user}, otherwise...)...)
+		if state := repo.Variable(c.Env, "XDG_STATE_HOME"); flag == "home" && filepath.IsAbs(state) {
+			dir = filepath.Join(state, "assent")
+		}
+	}
+	return filepath.Abs(dir)
+}
+
+// keeper opens the private state for a command.
+func (c *call) keeper(run func(*agentsmd.Keeper) error) error {
+	home, err := c.home("home", "ASSENT_HOME", ".local", "state", "assent")
+	if err != nil {
+		return err
+	}
+	k := &agentsmd.Keeper{Dir: filepath.Join(home, "agentsmd"), Random: rand.Reader, Git: repo.Foreign(c.Env), Policy: c.rulePolicy}
+	if k.CodexHome, err = c.home("codex-home", "CODEX_HOME", ".codex"); err != nil {
+		return err
+	}
+	if k.ClaudeHome, err = c.home("claude-home", "CLAUDE_CONFIG_DIR", ".claude"); err != nil {
+		return err
+	}
+	if root := agentsmd.Within(c.ctx, k.Dir, c.Env); root != "" {
+		return agentsmd.HomeInWorktree(k.Dir, root)
+	}
+	k.Env = boundary.Env{Now: c.Now, Who: func(ctx context.Context) (string, string, error) {
+		r, err := repo.Open(ctx, c.dir(), repo.Foreign(c.Env))
+		if err != nil {
+			return "", "", nil // outside of a repository nobody is known, and nothing needs him
+		}
+		defer r.Close()
+		return r.Identity(ctx)
+	}}
+	if k.Store, err = store.Open(store.Options{Private: k.Dir, Anywhere: true, Now: c.Now, LockWait: c.Duration("wait"), Third: k.KeepThird, Fault: fault}); err != nil {
+		return err
+	}
+	defer k.Store.Close()
+	c.logged = new(boundary.Logged)
+	k.Call = boundary.Call{Command: c.path(), Class: string(c.effect().class), Args: c.redacted(), Tool: boundary.Tool{Version: "assent " + Version()}}.Begin(c.begun, c.logged)
+	k.Step = ruleStep
+	err = run(k)
+	c.noteRules(k, err)
+	return err
+}
+
+// noteRules notes the call in the log of calls of the private state.
+func (c *call) noteRules(k *agentsmd.Keeper, err error) {
+	class := c.effect().class
+	if class == readOnly || class == "" || c.logged.Done() || err != nil && exitCode(err) != finding.ExitOK && exitCode(err) != finding.ExitFindings && exitCode(err) != finding.ExitUnchecked {
+		return
+	}
+	e := k.Call
+	e.Verdict = "accepted"
+	if err != nil && exitCode(err) != finding.ExitOK {
+		e.Verdict = "refused"
+	}
+	_, _ = k.Store.Update(c.ctx, func(tx *store.Tx) error { _, err := e.Append(tx, c.Now()); return err })
+}
+
+// rulePolicy is the least yes that a change of a project's rules asks for: the stricter of what
+// the last commit says and what stands on disk.
+func (c *call) rulePolicy(ctx context.Context, root string) (approval.Level, error) {
+	level := approval.LevelStatement
+	stricter := func(conf config.Config, err error) error {
+		if err == nil {
+			level = max(level, approval.LevelOf(string(conf.Approval.RequiredFor(conf.Approval.Domains.Agentsmd.Required))))
+		}
+		return err
+	}
+	if err := stricter(config.Load(repo.Disk(root))); err != nil {
+		return level, err
+	}
+	r, err := repo.Open(ctx, root, repo.Foreign(c.Env))
+	if errors.Is(err, repo.ErrNoRepo) {
+		return level, nil
+	}
+	if err != nil {
+		return level, err
+	}
+	defer r.Close()
+	head, err := r.Commit(ctx, "HEAD")
+	var unknown *repo.UnknownRevision
+	if errors.As(err, &unknown) {
+		return level, nil
+	}
+	if err != nil {
+		return level, err
+	}
+	return level, stricter(config.Load(head))
+}
+
+// said is how a person says yes in this call.
+func (c *call) said() (agentsmd.Said, error) {
+	s := agentsmd.Said{Words: c.String("statement"), From: c.String("quoted-from")}
+	switch n := len([]rune(s.Words)); {
+	case c.IsSet("statement") && (strings.TrimSpace(s.Words) == "" || n > 2000):
+		return s, invalid("quote what the user said", "--statement has 1 to 2000 characters")
+	case s.From != "" && !contains([]string{"chat", "issue", "mail", "meeting"}, s.From):
+		return s, invalid("use chat, issue, mail or meeting", "nothing is quoted from %q", s.From)
+	case s.From != "" && s.Words == "":
+		return s, invalid(`add --statement "…"`, "--quoted-from needs the words")
+	}
+	s.Confirm = c.confirm
+	return s, nil
+}
+
+// confirm asks on the terminal.
+func (c *call) confirm(s approval.Statement) (approval.Given, error) {
+	g, err := approval.Ask(c.ctx, c.Env, s, "Shall it be so?")
+	if errors.Is(err, approval.ErrNoTerminal) {
+		hint := "run it on your own terminal"
+		if s.Action == "apply" {
+			hint += `, or record what the user said: --statement "…"`
+		}
+		return g, &failure{finding.ExitFindings, err, hint}
+	}
+	return g, err
+}
+
+func contains(list []string, s string) bool {
+	for _, l := range list {
+		if l == s {
+			return true
+		}
+	}
+	return false
+}
+
+func sayFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "statement", Usage: "record these `WORDS` of the user; a claim, shown as one. Without it the change is confirmed on the terminal"},
+		&cli.StringFlag{Name: "quoted-from", Usage: "where they were said: `chat`, issue, mail or meeting"},
+	}
+}
+
+// numbers are the arguments from the second on.
+func (c *call) numbers() ([]int, error) {
+	var out []int
+	for _, a := range c.Args().Slice()[min(1, c.NArg()):] {
+		n, err := strconv.Atoi(a)
+		if err != nil || n < 1 {
+			return nil, invalid("write the numbers that `agentsmd show PLAN` lists", "%q is no number of an item", a)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+func (c *call) planArgument() (string, error) {
+	if c.NArg() == 0 {
+		return "", invalid("`agentsmd status` lists them", "which plan?")
+	}
+	return c.Args().First(), nil
+}
+
+// report prints what became of each file.
+func (c *call) report(rep agentsmd.Report) error {
+	asJSON, err := c.json()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		if err := c.printJSON(rep); err != nil {
+			return err
+		}
+		return exitWith(rep.Exit)
+	}
+	for _, r := range rep.Results {
+		numbers := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(r.Numbers)), " "), "[]")
+		line := fmt.Sprintf("%-8s  %s  %s", r.Status, r.Path, numbers)
+		switch {
+		case r.Commit.OID != "":
+			line += fmt.Sprintf("  committed %.10s", r.Commit.OID)
+		case r.Commit.Reason != "" && r.Status == "applied":
+			line += "  not committed: " + r.Commit.Reason
+		}
+		c.out("%s", strings.TrimRight(line, " "))
+		for _, n := range r.Notes {
+			c.say("note: %s", n)
+		}
+		if r.Error != nil {
+			fmt.Fprintf(c.Stderr, "%s\n", finding.CleanLines(r.Error.Message))
+			if r.Error.Rollback == "done" {
+				c.say("the file, the index and HEAD are as before; the same command works once the cause is gone")
+			}
+		}
+	}
+	return exitWith(rep.Exit)
+}
+
+// refused prints a refusal of the boundary.
+func (c *call) printRefusal(err error) error {
+	var refusal *boundary.Refusal
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	fmt.Fprintln(c.Stderr, finding.CleanLines(refusal.Error()))
+	if asJSON, err := c.json(); err == nil && asJSON {
+		if err := c.printJSON(refusal.Document()); err != nil {
+			return err
+		}
+	}
+	c.refused = true
+	return exit(refusal.ExitCode())
+}
+
+func until(c *call) (string, error) {
+	now := c.Now().UTC()
+	if !c.IsSet("until") {
+		return now.AddDate(0, 0, agentsmd.DefaultAutoDays).Format(time.DateOnly), nil
+	}
+	t, err := time.Parse(time.DateOnly, c.String("until"))
+	if err != nil || t.Before(now.Truncate(24*time.Hour)) || t.After(now.AddDate(0, 0, agentsmd.MaxAutoDays)) {
+		return "", invalid("write YYYY-MM-DD, a day within the next year", "Auto cannot be allowed until %q", c.String("until"))
+	}
+	return t.Format(time.DateOnly), nil
+}
