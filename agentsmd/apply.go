@@ -434,28 +434,35 @@ func (a *applying) ask(context.Context) (approval.Given, error) {
 	return a.o.Said.Confirm(a.statement())
 }
 
-// agree holds the yes to what the policy of every target asks for.
+// said is a yes by quoted words: a claim.
+func said(s Said) Yes {
+	words, _ := Redact(s.Words)
+	return Yes{Method: approval.MethodStatement, Words: words, From: cmp.Or(s.From, "chat")}
+}
+
+// agree takes the yes of this call: the user's permission for Auto, his words, or what he typed
+// on the terminal, which must be to the selection as it is now.
 func (a *applying) agree(ctx context.Context, given *approval.Given) error {
-	a.yes = Yes{Method: "auto", At: a.k.now()}
-	name, email := "", ""
-	if a.k.Env.Who != nil {
-		name, email, _ = a.k.Env.Who(ctx)
-	}
-	a.yes.By = approval.Person{Name: name, Email: email}
-	if a.o.Auto {
-		return nil
-	}
 	switch {
-	case given != nil:
-		if given.Statement.Digest != digest([]byte(a.card())) {
-			return fault("plan-stale", "", "the selection changed while it was confirmed")
-		}
-		a.yes.Method, a.yes.Text, a.yes.Proof = given.Method, given.Statement.Text(), given.Proof
-	default:
-		words, _ := Redact(a.o.Said.Words)
-		a.yes.Method, a.yes.Words, a.yes.From = approval.MethodStatement, words, cmp.Or(a.o.Said.From, "chat")
+	case a.o.Auto:
+		return a.agreed(ctx, Yes{Method: "auto"})
+	case given == nil:
+		return a.agreed(ctx, said(a.o.Said))
+	case given.Statement.Digest != digest([]byte(a.card())):
+		return fault("plan-stale", "", "the selection changed while it was confirmed")
 	}
-	if a.k.Policy == nil {
+	return a.agreed(ctx, Yes{Method: given.Method, Text: given.Statement.Text(), Proof: given.Proof})
+}
+
+// agreed holds a yes to what the policy of every target asks for.
+func (a *applying) agreed(ctx context.Context, yes Yes) error {
+	a.yes = yes
+	a.yes.At = a.k.now()
+	if a.k.Env.Who != nil {
+		name, email, _ := a.k.Env.Who(ctx)
+		a.yes.By = approval.Person{Name: name, Email: email}
+	}
+	if a.o.Auto || a.k.Policy == nil {
 		return nil
 	}
 	for _, d := range a.selected {
@@ -466,8 +473,8 @@ func (a *applying) agree(ctx context.Context, given *approval.Given) error {
 		if err != nil {
 			return err
 		}
-		if approval.LevelOf(a.yes.Method) < least {
-			return fault("approval-weak", "", "%s asks for %s, and this is a %s", d.Root, least, a.yes.Method)
+		if approval.LevelOf(yes.Method) < least {
+			return fault("approval-weak", "", "%s asks for %s, and this is a %s", d.Root, least, yes.Method)
 		}
 	}
 	return nil

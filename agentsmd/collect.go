@@ -134,23 +134,30 @@ func (k *Keeper) Collect(ctx context.Context, o CollectOptions) (Collected, erro
 
 // register keeps a batch, with its digest in the log.
 func (c *collecting) register(ctx context.Context, b *Batch) error {
-	data, err := Document(b)
-	if err != nil {
-		return err
-	}
-	_, err = c.k.Store.Update(ctx, func(tx *store.Tx) error {
+	_, err := c.k.Store.Update(ctx, func(tx *store.Tx) error {
 		s, f, err := loadState(&tx.Reader)
 		if err != nil {
 			return err
 		}
-		if err := tx.Put(store.Record, batchName(b.Run), data, ""); err != nil {
+		e, _, err := putBatch(tx, s, b)
+		if err != nil {
 			return err
 		}
-		effects := []Effect{{Op: opRun, ID: b.Run, Run: &RunState{Batch: digest(data), At: b.CreatedAt}}}
-		effects = append(effects, projectEffects(s, b.Projects)...)
-		return record(tx, s, f.Digest, AuditEntry{Call: b.Run, Run: b.Run, At: b.CreatedAt, Event: "collected", Counts: b.Counts, Effects: effects})
+		return record(tx, s, f.Digest, e)
 	})
 	return err
+}
+
+// putBatch writes a batch, and gives the entry that registers it and its digest.
+func putBatch(tx *store.Tx, s *State, b *Batch) (e AuditEntry, sum string, err error) {
+	data, err := Document(b)
+	if err != nil {
+		return e, "", err
+	}
+	effects := []Effect{{Op: opRun, ID: b.Run, Run: &RunState{Batch: digest(data), At: b.CreatedAt}}}
+	effects = append(effects, projectEffects(s, b.Projects)...)
+	e = AuditEntry{Call: b.Run, Run: b.Run, At: b.CreatedAt, Event: "collected", Counts: b.Counts, Effects: effects}
+	return e, digest(data), tx.Put(store.Record, batchName(b.Run), data, "")
 }
 
 // projectEffects remember the projects of a batch, and give one a new key whose history has

@@ -1,7 +1,6 @@
 package agentsmd
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -49,7 +48,6 @@ type passing struct {
 	run        string
 	bundle     string // SHA-256 of candidates.json
 	candidates map[string]Candidate
-	explicit   map[string]bool
 	projects   func(CandidateSource) string // identity for the two-root rule, "" if it is not known
 	done       bool
 }
@@ -189,12 +187,4 @@ func bundle(run string, decisions []*Decision, s *State) Bundle {
 		b.Candidates = append(b.Candidates, BundleCandidate{id, c.Instruction, c.Scope, c.Reason, c.Explicit, c.Sources})
 	}
 	return b
-}
-
-func (b Bundle) find(id string) (BundleCandidate, error) {
-	i := slices.IndexFunc(b.Candidates, func(c BundleCandidate) bool { return c.ID == id })
-	if i < 0 {
-		return BundleCandidate{}, fmt.Errorf("there is no candidate %s", id)
-	}
-	return b.Candidates[i], nil
 }

@@ -115,65 +115,67 @@ func (k *Keeper) own(ctx context.Context, o OwnOptions, event string, make func(
 	d := decide(payload, nil, refs, b.Run, 0, 0, root, scope, path)
 	d.Evidence = []Evidence{{b.Records[0].ID, nil}}
 
+	yes, err := k.ownYes(o, event, path)
+	if err != nil {
+		return rep, err
+	}
 	release, err := k.begin(ctx)
 	if err != nil {
 		return rep, err
 	}
 	defer release()
 	var out Planned
-	data, err := Document(b)
-	if err != nil {
-		return rep, err
-	}
-	c := &collecting{k: k}
-	if err := c.register(ctx, b); err != nil {
-		return rep, err
-	}
 	_, err = k.Store.Update(ctx, func(tx *store.Tx) error {
-		r := &reconciling{k: k, ctx: ctx, o: ReconcileOptions{Run: b.Run, Mode: Suggest}, tx: tx, batch: b, sum: digest(data), refs: refs, all: []*Decision{d}}
+		r := &reconciling{k: k, ctx: ctx, o: ReconcileOptions{Run: b.Run, Mode: Suggest}, tx: tx, batch: b, refs: refs, all: []*Decision{d}}
 		var f store.File
 		var err error
 		if r.state, f, err = loadState(&tx.Reader); err != nil {
 			return err
 		}
-		r.old = f.Digest
+		e, sum, err := putBatch(tx, r.state, b)
+		if err != nil {
+			return err
+		}
+		r.old, r.sum, r.before = f.Digest, sum, []AuditEntry{e}
 		r.plan = &Plan{
-			SchemaVersion: SchemaVersion, Run: b.Run, Mode: Suggest, CreatedAt: k.now(), GuideVersion: GuideVersion, CodexHome: b.CodexHome, Batch: r.sum,
+			SchemaVersion: SchemaVersion, Run: b.Run, Mode: Suggest, CreatedAt: k.now(), GuideVersion: GuideVersion, CodexHome: b.CodexHome, Batch: sum,
 			AllowedRoots: b.AllowedRoots, ExplicitRoots: b.ExplicitRoots, RecordIDs: b.RecordIDs, Guard: guardOf(r.state),
 		}
 		if err := r.decide(); err != nil {
 			return err
 		}
-		out, err = r.publish()
+		if out, err = r.publish(); err == nil && out.Exit != 0 { // nothing is kept of what cannot be done
+			err = issueError(out)
+		}
 		return err
 	})
 	if err != nil {
 		return rep, err
 	}
-	if out.Exit != 0 {
-		return rep, issueError(out)
-	}
 	if len(out.Items) == 0 { // it says so already
 		return Report{SchemaVersion: SchemaVersion, Run: b.Run, At: k.now(), Mode: Suggest, Plan: out.Plan, Results: []Result{{Path: path, Scope: scope, Status: "no-op", Notes: []string{out.Settled[0].Why}, Commit: ReportCommit{Status: "none", Reason: nothing}}}}, nil
 	}
-	o2 := ApplyOptions{Plan: out.Plan, All: true, Said: o.Said}
-	a, err := k.judged(ctx, o2)
+	a, err := k.judged(ctx, ApplyOptions{Plan: out.Plan, All: true, Said: o.Said})
 	if err != nil {
 		return rep, err
 	}
 	a.event = event
-	var given *approval.Given
-	if o.Said.Words == "" {
-		g, err := a.ask(ctx)
-		if err != nil {
-			return rep, err
-		}
-		given = &g
-	}
-	if err := a.agree(ctx, given); err != nil {
+	if err := a.agreed(ctx, yes); err != nil {
 		return rep, err
 	}
 	return a.write(ctx)
+}
+
+// ownYes is the user's yes to his own act: the words that he gave, or a yes on the terminal.
+func (k *Keeper) ownYes(o OwnOptions, event, path string) (Yes, error) {
+	if o.Said.Words != "" {
+		return said(o.Said), nil
+	}
+	if o.Said.Confirm == nil {
+		return Yes{}, approval.ErrNoTerminal
+	}
+	g, err := o.Said.Confirm(k.Statement(map[string]string{"withdrawn": "withdraw", "restored": "restore"}[event], filepath.Base(filepath.Dir(path))+"/"+FileName, path+"\n   "+o.Rule))
+	return Yes{Method: g.Method, Text: g.Statement.Text(), Proof: g.Proof}, err
 }
 
 // issueError is the first error of a plan that was not registered.

@@ -159,7 +159,7 @@ var RuleDecisions = boundary.Define[DecisionPayload, decisionRecord](boundary.Sp
 					"needs_evidence": "- - - o o o o o o r - - - -",
 				}},
 			{By: "target", Fields: "project_root", Rows: map[string]string{"project": "o", "global": "-"}},
-			{At: "/global_disposition", By: "status", Fields: "instruction semantic_scope explicit_global_intent", Rows: map[string]string{"candidate": "r r r", "project-only": "- - -", "already-global": "- - -"}},
+			{At: "/global_disposition", By: "status", Fields: "instruction semantic_scope explicit_global_intent", Rows: map[string]string{"candidate": "r r o", "project-only": "- - -", "already-global": "- - -"}},
 		},
 	},
 	Sets: map[string]func(reviewing) boundary.Set{

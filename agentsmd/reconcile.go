@@ -144,6 +144,7 @@ type reconciling struct {
 	files    map[string]*file
 	effects  []Effect // of the global pass
 	edited   string   // id of the item that is amended; "" else
+	before   []AuditEntry
 }
 
 // open makes the checks that stop at once (the page's 5.3, 1 to 6).
@@ -311,7 +312,7 @@ func (r *reconciling) allowed(root string) error {
 
 // covered holds the decisions to reach every record that the batch must settle.
 func (r *reconciling) covered() error {
-	return coverage(r.batch.RecordIDs, r.all, r.refs)
+	return coverage(r.plan.RecordIDs, r.all, r.refs)
 }
 
 func coverage(ids []string, decisions []*Decision, refs *references) error {
@@ -646,7 +647,7 @@ func (r *reconciling) record(call, id, sum string, settles []Effect) error {
 			effects = append(effects, Effect{Op: opPlanClosed, ID: id})
 		}
 	}
-	entries = append([]AuditEntry{{Call: call, Run: p.Run, At: p.CreatedAt, Event: "run", Plan: id, Counts: r.batch.Counts, Effects: effects}}, entries...)
+	entries = append(append(r.before, AuditEntry{Call: call, Run: p.Run, At: p.CreatedAt, Event: "run", Plan: id, Counts: r.batch.Counts, Effects: effects}), entries...)
 	data, err := Document(rep)
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"assent/approval"
 	"assent/store"
 )
@@ -162,24 +164,42 @@ func (k *Keeper) Report(ctx context.Context, call string) (rep Report, err error
 		if err != nil {
 			return err
 		}
-		var found []string
-		for _, n := range names {
-			if strings.HasPrefix(n, call) {
-				found = append(found, strings.TrimSuffix(n, ".json"))
+		if call == "" {
+			if call, err = lastReport(r, names); err != nil {
+				return err
 			}
 		}
-		if len(found) == 0 || call != "" && len(found) > 1 && !slices.Contains(found, call) {
-			return fault("call-unknown", "", "there is no report %q", call)
+		var found []string
+		for _, n := range names {
+			if id := strings.TrimSuffix(n, ".json"); id == call || call != "" && strings.HasPrefix(id, call) {
+				found = append(found, id)
+			}
 		}
-		id := found[len(found)-1]
-		if slices.Contains(found, call) {
-			id = call
+		if len(found) != 1 {
+			return fault("call-unknown", "", "there is no one report %q", call)
 		}
-		f, err := r.Read(reportName(id))
+		f, err := r.Read(reportName(found[0]))
 		if err != nil {
 			return err
 		}
-		return readDocument("the report "+id, f.Data, &rep)
+		return readDocument("the report "+found[0], f.Data, &rep)
 	})
 	return rep, err
+}
+
+// lastReport is the last call of the log that has a report: ids of one second have no order.
+func lastReport(r *store.Reader, names []string) (string, error) {
+	lines, err := r.Tail(AuditLog, 1<<20)
+	if err != nil {
+		return "", err
+	}
+	for _, line := range slices.Backward(lines) {
+		var e struct {
+			Call string `json:"call_id"`
+		}
+		if json.Unmarshal(line, &e) == nil && slices.Contains(names, e.Call+".json") {
+			return e.Call, nil
+		}
+	}
+	return "", fault("call-unknown", "", "nothing was reported yet")
 }

@@ -82,7 +82,9 @@ func (d *Document) Items(s Span) []Item {
 	return out
 }
 
-func isParagraph(n ast.Node) bool { return n.Kind() == ast.KindParagraph || n.Kind() == ast.KindTextBlock }
+func isParagraph(n ast.Node) bool {
+	return n.Kind() == ast.KindParagraph || n.Kind() == ast.KindTextBlock
+}
 
 // Paragraph is a piece of running text, also that of a list item or a quote.
 type Paragraph struct {

@@ -62,7 +62,10 @@ func cmdTalk(ts *testscript.TestScript, neg bool, args []string) {
 	if err != nil && !os.IsNotExist(err) {
 		ts.Check(err)
 	}
-	out, session, at := bytes.NewBuffer(before), uuid(name), clock(ts)
+	// Each talk of a script begins ten seconds after the one before, and all of them in the past.
+	talks, _ := strconv.Atoi(ts.Getenv("TALKS"))
+	ts.Setenv("TALKS", strconv.Itoa(talks+1))
+	out, session, at := bytes.NewBuffer(before), uuid(name), clock(ts).Add(time.Duration(talks*10-600)*time.Second)
 	stamp := func() string { at = at.Add(time.Second); return at.Format(time.RFC3339) }
 	event := func(kind string, payload object) {
 		out.WriteString(jsonLine(object{"timestamp": stamp(), "type": kind, "payload": payload}))

@@ -15,8 +15,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"assent/approval"
 	"assent/agentsmd"
+	"assent/approval"
 	"assent/boundary"
 	"assent/config"
 	"assent/hooks"
