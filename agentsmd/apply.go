@@ -544,6 +544,8 @@ type Journal struct {
 	Old           []byte              `json:"old_bytes"`
 	Applied       []string            `json:"applied"`
 	Satisfied     []string            `json:"satisfied"`
+	Rules         []string            `json:"rules"` // keys that come in
+	Gone          []string            `json:"gone"`
 	Wanted        bool                `json:"commit_wanted"`
 	Head          string              `json:"head"`
 	Commit        string              `json:"commit"` // that was made, "" before
@@ -615,6 +617,14 @@ func (a *applying) target(ctx context.Context, path string, mine []*Decision) (o
 		return o, nil
 	}
 	o.after, j.After = out.Bytes, digest(out.Bytes)
+	for _, d := range todo {
+		if d.Instruction != "" {
+			j.Rules = append(j.Rules, Norm(d.Instruction))
+		}
+		for _, old := range d.Olds() {
+			j.Gone = append(j.Gone, Norm(old))
+		}
+	}
 	wanted := !a.o.NoCommit && (a.o.Auto || a.state.Preferences.Commit == "yes")
 	c, err := a.k.prepare(ctx, f, out.Bytes, j.Scope, edits, wanted, message(a.id, todo))
 	if err != nil {

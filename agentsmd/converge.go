@@ -211,3 +211,47 @@ func (k *Keeper) Rebuild(ctx context.Context) error {
 	})
 	return err
 }
+
+// Verify says what of the private state is not what was written: the chain of the log, the state
+// that must follow from it, and the digests of batches and plans.
+func (k *Keeper) Verify(ctx context.Context) (problems []string, err error) {
+	rep, err := k.Store.VerifyLog(ctx, AuditLog)
+	if err != nil {
+		return nil, err
+	}
+	if rep.Problem != "" {
+		return []string{"agentsmd/audit-broken: " + rep.Problem}, nil
+	}
+	fold, err := foldLog(ctx, k.Store)
+	if err != nil {
+		return nil, err
+	}
+	err = k.Store.View(ctx, func(r *store.Reader) error {
+		problems = nil
+		s, f, err := loadState(r)
+		if err != nil {
+			problems = append(problems, err.Error())
+			return nil
+		}
+		want, err := Document(fold)
+		if err != nil {
+			return err
+		}
+		if f.Digest != "" && string(f.Data) != string(want) {
+			problems = append(problems, "agentsmd/state-corrupt: state.json is not what follows from the log")
+		}
+		for run := range s.Runs {
+			if _, _, err := readBatch(r, s, run); err != nil {
+				problems = append(problems, err.Error())
+			}
+		}
+		for id := range s.Plans {
+			if _, _, err := readPlan(r, s, id); err != nil {
+				problems = append(problems, err.Error())
+			}
+		}
+		slices.Sort(problems)
+		return nil
+	})
+	return problems, err
+}

@@ -2,6 +2,7 @@ package agentsmd
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"assent/finding"
@@ -57,6 +58,9 @@ var exits = sync.OnceValue(func() map[string]refusal {
 func RefusalCodes() []finding.Check {
 	var out []finding.Check
 	for _, r := range refusals {
+		if slices.ContainsFunc(ruleRows, func(c ruleCheck) bool { return c.code == "agentsmd/"+r.code }) {
+			continue // told of as a check
+		}
 		out = append(out, finding.Check{Code: "agentsmd/" + r.code, Severity: finding.Error, Title: r.title, Doc: fmt.Sprintf("Exit code %d. What to do: %s.", r.exit, r.next)})
 	}
 	return out

@@ -336,7 +336,7 @@ func (k *Keeper) adoption(ctx context.Context, path string, s *State) (*adoption
 	if err != nil {
 		return nil, err
 	}
-	if !f.exists || !f.block.Present {
+	if _, known := s.Blocks[path]; !f.block.Present && !known {
 		return nil, fault("rule-unknown", "", "%s has no managed block", path)
 	}
 	scope := GlobalScope
@@ -374,7 +374,10 @@ func (k *Keeper) adoption(ctx context.Context, path string, s *State) (*adoption
 	if touched {
 		a.effects = append(a.effects, Effect{Op: opRevision, Scope: scope})
 	}
-	body := f.block.Body()
+	var body []byte
+	if f.block.Present {
+		body = f.block.Body()
+	}
 	if f.block.Legacy != "" {
 		out, err := compose(f.block, path, f.src, nil, false, true)
 		if err != nil {

@@ -478,18 +478,20 @@ func (r *reconciling) about(path string, f *file, after []byte) {
 	if f.block.Outside {
 		r.warn(nil, "heading-outside", "%s has our heading outside of the block too", path)
 	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(path), overrideName)); err == nil {
-		r.warn(nil, "inactive-override", "%s stands beside %s, and Codex reads it instead", overrideName, path)
+	if _, err := os.Stat(filepath.Join(filepath.Dir(path), OverrideName)); err == nil {
+		r.warn(nil, "inactive-override", "%s stands beside %s, and Codex reads it instead", OverrideName, path)
 	}
 	for _, c := range r.k.chainWarnings(r.ctx, path, len(after)) {
 		r.warn(nil, "chain-budget", "%s", c)
 	}
 }
 
+// OverrideName is the file that Codex reads in place of the one beside it.
+const OverrideName = "AGENTS.override.md"
+
 const (
-	manyRules    = 40
-	overrideName = "AGENTS.override.md"
-	nearness     = 0.8
+	manyRules = 40
+	nearness  = 0.8
 )
 
 // near notes a rule of the file that has nearly the same words.
@@ -695,6 +697,3 @@ func planned(id string, p *Plan) Planned {
 	slices.SortStableFunc(out.Items, func(a, b Item) int { return a.Number - b.Number })
 	return out
 }
-
-// chainWarnings are filled in by rules.go.
-func (k *Keeper) chainWarnings(context.Context, string, int) []string { return nil }

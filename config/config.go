@@ -24,6 +24,8 @@ type Config struct {
 	Version int  `json:"version" jsonschema:"minimum=1,maximum=1" jsonschema_description:"version of the format: 1"`
 	Skmb    Skmb `json:"skmb,omitzero" jsonschema_description:"the decision bases"`
 
+	Agentsmd Agentsmd `json:"agentsmd,omitzero" jsonschema_description:"learned rules"`
+
 	Approval Approval            `json:"approval,omitzero" jsonschema_description:"what counts as a yes"`
 	Severity map[string]Severity `json:"severity,omitzero" jsonschema:"maxItems=200" jsonschema_description:"finding codes whose severity is another here: error, warning, info or off"`
 	Baseline string              `json:"baseline,omitzero" jsonschema:"minLength=1,maxLength=200" text:"line" jsonschema_description:"file of the findings that an old base was adopted with"`
@@ -41,6 +43,24 @@ type Skmb struct {
 	Gate    Gate     `json:"gate,omitzero" jsonschema_description:"strict: an undecided record blocks every commit; related: only one that touches it or its paths"`
 	Archive Archive  `json:"archive,omitzero" jsonschema_description:"what happens after a commit"`
 }
+
+// Agentsmd configures the files that learned rules stand in.
+type Agentsmd struct {
+	Files         []string  `json:"files,omitzero" jsonschema:"minItems=1,maxItems=64,uniqueItems=true,minLength=1,maxLength=200" text:"line" jsonschema_description:"files whose managed block is checked, from the top of the repository"`
+	MaxChainBytes int       `json:"max_chain_bytes,omitzero" jsonschema:"minimum=1024,maximum=1048576" jsonschema_description:"bytes that the files of a directory and those above it may have together"`
+	HandEdits     HandEdits `json:"hand_edits,omitzero" jsonschema_description:"block: a rule that somebody wrote into the managed block stops the commit; warn: it is told"`
+}
+
+// HandEdits says what an edit inside of the managed block does.
+type HandEdits string
+
+const (
+	Block HandEdits = "block"
+	Warn  HandEdits = "warn"
+)
+
+// EnumValues lists what an edit may do.
+func (HandEdits) EnumValues() []string { return []string{string(Block), string(Warn)} }
 
 // Gate says which commits an undecided record blocks.
 type Gate string
@@ -96,7 +116,10 @@ func (c Config) Loosens(before Config) []string {
 	var out []string
 	rank := func(l Level) int { return slices.Index(Level("").EnumValues(), string(l)) }
 	was, is := before.Approval, c.Approval
-	if rank(is.RequiredFor(is.Domains.Skmb.Required)) < rank(was.RequiredFor(was.Domains.Skmb.Required)) {
+	lower := func(of func(Domains) Domain) bool {
+		return rank(is.RequiredFor(of(is.Domains).Required)) < rank(was.RequiredFor(of(was.Domains).Required))
+	}
+	if lower(func(d Domains) Domain { return d.Skmb }) || lower(func(d Domains) Domain { return d.Agentsmd }) {
 		out = append(out, "approval.required is lowered")
 	}
 	if was.Touch && !is.Touch {
@@ -104,6 +127,14 @@ func (c Config) Loosens(before Config) []string {
 	}
 	if was.AllowedSigners != is.AllowedSigners {
 		out = append(out, "approval.allowed_signers names another file")
+	}
+	if before.Agentsmd.HandEdits == Block && c.Agentsmd.HandEdits == Warn {
+		out = append(out, "agentsmd.hand_edits only warns")
+	}
+	for _, name := range before.Agentsmd.Files {
+		if !slices.Contains(c.Agentsmd.Files, name) {
+			out = append(out, "agentsmd.files leaves out "+name)
+		}
 	}
 	if before.Skmb.Gate == Strict && c.Skmb.Gate == Related {
 		out = append(out, "skmb.gate is no longer strict")
@@ -138,6 +169,11 @@ func (c Config) withDefaults() Config {
 	if c.Version = 1; len(c.Skmb.Roots) == 0 {
 		c.Skmb.Roots = []string{"docs/isme"}
 	}
+	if len(c.Agentsmd.Files) == 0 {
+		c.Agentsmd.Files = []string{"AGENTS.md"}
+	}
+	c.Agentsmd.MaxChainBytes = cmp.Or(c.Agentsmd.MaxChainBytes, 32768)
+	c.Agentsmd.HandEdits = cmp.Or(c.Agentsmd.HandEdits, Block)
 	c.Skmb.Gate = cmp.Or(c.Skmb.Gate, Strict)
 	c.Skmb.Archive.Mode = cmp.Or(c.Skmb.Archive.Mode, Changed)
 	c.Skmb.Archive.Dir = cmp.Or(c.Skmb.Archive.Dir, "archive")
@@ -206,6 +242,11 @@ func pathRules(n *boundary.Node) []boundary.Violation {
 	if roots := n.At("/skmb/roots"); roots != nil {
 		for i := range roots.Items {
 			hold(fmt.Sprintf("/skmb/roots/%d", i), "plain path below the top of the repository", isRoot)
+		}
+	}
+	if files := n.At("/agentsmd/files"); files != nil {
+		for i := range files.Items {
+			hold(fmt.Sprintf("/agentsmd/files/%d", i), "plain path below the top of the repository", isRoot)
 		}
 	}
 	hold("/skmb/archive/dir", "name for the archive directory", isArchive)

@@ -31,6 +31,7 @@ func TestDefaults(t *testing.T) {
 	want := config.Config{
 		Version:  1,
 		Skmb:     config.Skmb{Roots: []string{"docs/isme"}, Gate: config.Strict, Archive: config.Archive{Mode: config.Changed, Dir: "archive"}},
+		Agentsmd: config.Agentsmd{Files: []string{"AGENTS.md"}, MaxChainBytes: 32768, HandEdits: config.Block},
 		Approval: config.Approval{Required: "statement", AllowedSigners: ".assent/allowed_signers"},
 		Baseline: ".assent/baseline.json",
 	}
@@ -41,7 +42,7 @@ func TestDefaults(t *testing.T) {
 		{"no file", fstest.MapFS{}},
 		{"version alone", fstest.MapFS{config.Name: {Data: []byte("version: 1\n")}}},
 		{"empty mappings", fstest.MapFS{config.Name: {Data: []byte("version: 1\nskmb: {archive: {}}\napproval: {domains: {skmb: {}}}\n")}}},
-		{"the defaults spelt out", fstest.MapFS{config.Name: {Data: []byte("version: 1\nskmb:\n  roots: [docs/isme]\n  archive: {mode: changed, dir: archive}\napproval: {required: statement, allowed_signers: .assent/allowed_signers, touch: false}\n")}}},
+		{"the defaults spelt out", fstest.MapFS{config.Name: {Data: []byte("version: 1\nskmb:\n  roots: [docs/isme]\n  archive: {mode: changed, dir: archive}\napproval: {required: statement, allowed_signers: .assent/allowed_signers, touch: false}\nagentsmd: {files: [AGENTS.md], max_chain_bytes: 32768, hand_edits: block}\n")}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -435,6 +436,9 @@ func TestLoosens(t *testing.T) {
 		{"stricter", "approval: {required: statement}", "approval: {required: signature, touch: true}", ""},
 		{"a weaker yes", "approval: {required: terminal}", "approval: {required: statement}", "approval.required is lowered"},
 		{"a weaker yes in one domain", "approval: {domains: {skmb: {required: signature}}}", "", "approval.required is lowered"},
+		{"a weaker yes to rules", "approval: {domains: {agentsmd: {required: terminal}}}", "", "approval.required is lowered"},
+		{"edits by hand", "", "agentsmd: {hand_edits: warn}", "agentsmd.hand_edits only warns"},
+		{"a file of rules less", "", "agentsmd: {files: [docs/AGENTS.md]}", "agentsmd.files leaves out AGENTS.md"},
 		{"no touch", "approval: {touch: true}", "", "approval.touch is switched off"},
 		{"other signers", "", "approval: {allowed_signers: mine}", "approval.allowed_signers names another file"},
 		{"another baseline", "", "baseline: mine.json", "baseline names another file"},

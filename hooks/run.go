@@ -176,7 +176,7 @@ func checks(t *lint.Target, r *repo.Repo, today string, history bool, depends fu
 			return true, ignored
 		}
 	}
-	return slices.Concat(skmb.Checks(o), skmb.CommitChecks(o), boundary.Checks(channel(t, r)))
+	return slices.Concat(skmb.Checks(o), skmb.CommitChecks(o), learned(t, r, depends), boundary.Checks(channel(t, r)))
 }
 
 // Kinds are the kinds of artifacts that there are.
@@ -223,7 +223,7 @@ func channel(t *lint.Target, r *repo.Repo) boundary.ChannelOptions {
 
 // AllCodes is the list of every check of every domain, and of lint itself.
 func AllCodes() []finding.Check {
-	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, boundary.Checks(boundary.ChannelOptions{}), IndexCodes, approval.Codes, Codes, lint.Codes)
+	return slices.Concat(skmb.Checks(skmb.Options{}), skmb.BasisCodes, agentsmd.Checks(agentsmd.CheckOptions{}), boundary.Checks(boundary.ChannelOptions{}), IndexCodes, approval.Codes, Codes, lint.Codes)
 }
 
 // Required is the least level of a yes to a decision.

@@ -72,7 +72,7 @@ func Watch(c config.Config) []string {
 			watch = append(watch, file)
 		}
 	}
-	return append(watch, c.Skmb.Roots...)
+	return slices.Concat(watch, c.Skmb.Roots, c.Agentsmd.Files)
 }
 
 // Staged judges what will be committed: the index that Git names. The configuration is

@@ -191,6 +191,22 @@ func (r *Repo) Tracked(ctx context.Context, path string) (bool, error) {
 	return len(out) > 0, err
 }
 
+// IndexPaths lists the paths of the index whose last part is one of some names, sorted as Git
+// sorts them.
+func (r *Repo) IndexPaths(ctx context.Context, names ...string) ([]string, error) {
+	args := []string{"ls-files", "-z", "--"}
+	for _, n := range names {
+		args = append(args, ":(top,glob)**/"+n)
+	}
+	c := r.command(args...)
+	c.Env = withoutLiteral(c.Env)
+	out, err := r.run(ctx, c, args)
+	if err != nil || len(out) == 0 {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), nil
+}
+
 // StripComments returns a commit message as Git will take it, without the lines that its
 // configuration makes comments (git-stripspace(1)). With core.commentChar=auto Git chose a
 // character that begins no line of the text; its own lines stand at the end.

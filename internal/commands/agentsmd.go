@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"assent/boundary"
 	"assent/config"
 	"assent/finding"
+	"assent/hooks"
 	"assent/repo"
 	"assent/store"
 )
@@ -34,7 +36,11 @@ func agentsmdCommands() []*cli.Command {
 	var out []*cli.Command
 	for _, c := range append(append(reviewCommands(), ruleCommands()...), lookCommands()...) {
 		add := func(c *cli.Command) {
-			c.Flags = append(c.Flags, homeFlags()...)
+			for _, f := range homeFlags() {
+				if findFlag(c.Flags, f.Names()[0]) == nil {
+					c.Flags = append(c.Flags, f)
+				}
+			}
 		}
 		for _, sub := range c.Subcommands {
 			add(sub)
@@ -71,30 +77,25 @@ func lifecycleOfRules() []string {
 }
 
 // home is a directory that a flag, a variable or a default names.
-func (c *call) home(flag, variable string, otherwise ...string) (string, error) {
+func (c *call) home(flag, variable, otherwise string) (string, error) {
 	dir := c.String(flag)
 	if dir == "" {
 		dir = repo.Variable(c.Env, variable)
 	}
+	if dir == "" && flag == "home" {
+		dir = hooks.StateHome(c.Env)
+	} else if user := cmp.Or(repo.Variable(c.Env, "HOME"), repo.Variable(c.Env, "USERPROFILE")); dir == "" && user != "" {
+		dir = filepath.Join(user, otherwise)
+	}
 	if dir == "" {
-		user := repo.Variable(c.Env, "HOME")
-		if user == "" {
-			user = repo.Variable(c.Env, "USERPROFILE")
-		}
-		if user == "" {
-			return "", &failure{finding.ExitUnchecked, fmt.Errorf("no home directory is known"), "set HOME, or give --" + flag + " DIR"}
-		}
-		dir = filepath.Join(append([]string{user}, otherwise...)...)
-		if state := repo.Variable(c.Env, "XDG_STATE_HOME"); flag == "home" && filepath.IsAbs(state) {
-			dir = filepath.Join(state, "assent")
-		}
+		return "", &failure{finding.ExitUnchecked, errors.New("no home directory is known"), "set HOME, or give --" + flag + " DIR"}
 	}
 	return filepath.Abs(dir)
 }
 
 // keeper opens the private state for a command.
 func (c *call) keeper(run func(*agentsmd.Keeper) error) error {
-	home, err := c.home("home", "ASSENT_HOME", ".local", "state", "assent")
+	home, err := c.home("home", "ASSENT_HOME", "")
 	if err != nil {
 		return err
 	}

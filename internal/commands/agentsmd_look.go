@@ -1,14 +1,39 @@
 package commands
 
 import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
 	"github.com/urfave/cli/v2"
 
 	"assent/agentsmd"
+	"assent/finding"
 )
 
 // lookCommands show what stands there, and mend what was interrupted.
 func lookCommands() []*cli.Command {
+	check := checkCommand()
+	check.Usage = "run the checks of the files that learned rules stand in"
+	check.UsageText = "agentsmd check                 what the next commit will hold\nagentsmd check --worktree      the files as they stand on disk\nagentsmd check --state         whether the private state is what was written"
+	check.Flags = append([]cli.Flag{&cli.BoolFlag{Name: "state", Usage: "look at the private state instead: digests, the chain of the log, the state that follows from it"}}, check.Flags...)
+	check.Action = action(0, func(c *call) error {
+		if c.Bool("state") {
+			return c.checkState()
+		}
+		return c.lint("agentsmd/")
+	})
 	return []*cli.Command{
+		check,
+		{
+			Name: "rules", Usage: "the rules that an agent reads in a directory, and where each came from", ArgsUsage: "[DIR]", UsageText: "agentsmd rules\nagentsmd rules internal/store --host claude",
+			Flags:  []cli.Flag{&cli.StringFlag{Name: "host", Value: agentsmd.HostCodex, Usage: "the `HOST` that reads them: codex or claude"}},
+			Action: action(1, showRules),
+		},
+		{
+			Name: "why", Usage: "who said what when about a rule", ArgsUsage: "RULE", UsageText: "agentsmd why \"Run gofmt.\"\nagentsmd why AGENTS.md:12\nagentsmd why C-0123456789abcdef",
+			Action: action(1, why),
+		},
 		{
 			Name: "status", Usage: "open runs, pending items, preferences, what is closed", UsageText: "agentsmd status\nagentsmd status --explain-lifecycle",
 			Flags: []cli.Flag{&cli.BoolFlag{Name: "explain-lifecycle", Usage: "print from which status what leads to which"}},
@@ -111,4 +136,120 @@ func (c *call) printStatus(s agentsmd.StatusDocument) {
 	if s.Recovery != "" {
 		c.say("%s", s.Recovery)
 	}
+}
+
+func showRules(c *call) error {
+	asJSON, err := c.json()
+	if err != nil {
+		return err
+	}
+	host := c.String("host")
+	if host != agentsmd.HostCodex && host != agentsmd.HostClaude {
+		return invalid("use --host codex or --host claude", "there is no host %q", host)
+	}
+	dir := c.Args().First()
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(c.dir(), dir)
+	}
+	return c.keeper(func(k *agentsmd.Keeper) error {
+		out, err := k.Rules(c.ctx, dir, host)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return c.printJSON(out)
+		}
+		for _, l := range out.Chain {
+			c.out("file     %s  %d of %d bytes", c.short(l.Path), l.Used, l.Bytes)
+		}
+		for _, r := range out.Rules {
+			where := fmt.Sprintf("%s:%d", c.short(r.Path), r.Line)
+			if r.Provenance != "managed" {
+				c.out("%-8s %s  %s", r.Provenance, where, r.Text)
+				continue
+			}
+			c.out("%-8s %s  %s  (%s, %s)", r.Provenance, where, r.Text, r.Plan, r.At)
+			for _, q := range r.Quotes {
+				c.out("         said: %s", strings.Join(strings.Fields(q), " "))
+			}
+		}
+		for _, w := range out.Warnings {
+			c.say("warning: %s", w)
+		}
+		return nil
+	})
+}
+
+func why(c *call) error {
+	if c.NArg() == 0 {
+		return invalid("`agentsmd rules` lists them", "which rule?")
+	}
+	asJSON, err := c.json()
+	if err != nil {
+		return err
+	}
+	return c.keeper(func(k *agentsmd.Keeper) error {
+		out, err := k.Why(c.ctx, c.Args().First(), c.dir())
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return c.printJSON(out)
+		}
+		c.out("%s  %s", out.ID, out.Rule)
+		for _, e := range out.History {
+			c.out("%s  %s  %s  %s", e.At, e.Event, e.Action, e.Plan)
+			for _, old := range e.Old {
+				c.out("     - %s", old)
+			}
+			if e.Text != "" {
+				c.out("     + %s", e.Text)
+			}
+			for _, q := range e.Quotes {
+				c.out("     said: %s", strings.Join(strings.Fields(q), " "))
+			}
+			if e.Approval != "" {
+				c.out("     yes:  %s", e.Approval)
+			}
+			if e.Reason != "" {
+				c.out("     why:  %s", e.Reason)
+			}
+			if e.Commit != "" {
+				c.out("     commit %.10s", e.Commit)
+			}
+		}
+		return nil
+	})
+}
+
+// checkState looks at the private state itself.
+func (c *call) checkState() error {
+	asJSON, err := c.json()
+	if err != nil {
+		return err
+	}
+	return c.keeper(func(k *agentsmd.Keeper) error {
+		problems, err := k.Verify(c.ctx)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			if err := c.printJSON(stateProblems{1, append([]string{}, problems...)}); err != nil {
+				return err
+			}
+		}
+		for _, p := range problems {
+			c.say("%s", p)
+		}
+		if len(problems) > 0 {
+			return exitWith(finding.ExitUnchecked)
+		}
+		c.say("the state is what was written")
+		return nil
+	})
+}
+
+type stateProblems struct {
+	SchemaVersion int      `json:"schema_version"`
+	Problems      []string `json:"problems"`
 }

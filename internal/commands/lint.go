@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"assent/agentsmd"
 	"assent/boundary"
 	"assent/finding"
 	"assent/hooks"
@@ -376,7 +377,7 @@ func explained(checks []finding.Check) explanations {
 // explainable is every code that a person can meet: those of findings and those by which a
 // submission is refused.
 func explainable() []finding.Check {
-	all := slices.Concat(allCodes(), skmb.RefusalCodes)
+	all := slices.Concat(allCodes(), skmb.RefusalCodes, agentsmd.RefusalCodes())
 	for _, c := range boundary.Codes() {
 		if !slices.ContainsFunc(all, func(k finding.Check) bool { return k.Code == c.Name }) {
 			all = append(all, finding.Check{Code: c.Name, Severity: finding.Error, Title: c.Title,
