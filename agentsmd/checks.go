@@ -402,7 +402,7 @@ func (c *ruleChecks) unassented(p *finding.Pass, f *ruleFile) error {
 
 // chain looks at every directory of the tree that has a file of its own.
 func (c *ruleChecks) chain(p *finding.Pass, f *ruleFile) error {
-	if c.Named == nil || f.path != c.Files[0] || len(f.src) == 0 {
+	if c.Named == nil || f.path != c.Files[0] || !f.present() { // who has no rules of ours has no budget of ours
 		return nil
 	}
 	tree, names, err := c.Named(p.Ctx)
@@ -423,6 +423,9 @@ func (c *ruleChecks) chain(p *finding.Pass, f *ruleFile) error {
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(read)) {
+		if dir == "." { // one file alone is no chain
+			continue
+		}
 		used, cut, at := 0, "", 0
 		for _, above := range ancestors(dir) {
 			name := read[above]

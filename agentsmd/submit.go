@@ -258,11 +258,15 @@ func (k *Keeper) passing(ctx context.Context, r *store.Reader, run string) (w pa
 	if err != nil {
 		return w, err
 	}
+	return k.passingOf(ctx, s, b)
+}
+
+func (k *Keeper) passingOf(ctx context.Context, s *State, b Bundle) (w passing, err error) {
 	data, err := Document(b)
 	if err != nil {
 		return w, err
 	}
-	w = passing{run: run, bundle: digest(data), candidates: map[string]Candidate{}, done: s.Runs[run].Published, projects: k.counted(ctx, s)}
+	w = passing{run: b.Run, bundle: digest(data), candidates: map[string]Candidate{}, done: s.Runs[b.Run].Published, projects: k.counted(ctx, s)}
 	for _, c := range b.Candidates {
 		w.candidates[c.ID] = Candidate{c.Instruction, c.Scope, c.Reason, c.Explicit, c.Sources}
 	}
@@ -315,7 +319,7 @@ func (k *Keeper) SubmitGlobal(ctx context.Context, in io.Reader, run string, doo
 // promote makes the decisions of the global pass, and says what became of each candidate. A run
 // without candidates has passed.
 func (k *Keeper) promote(ctx context.Context, r *store.Reader, s *State, b *Batch, all []*Decision) (out []*Decision, effects []Effect, err error) {
-	w, err := k.passing(ctx, r, b.Run)
+	w, err := k.passingOf(ctx, s, bundle(b.Run, all, s))
 	if err != nil {
 		return nil, nil, err
 	}

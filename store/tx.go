@@ -73,6 +73,11 @@ func (s *Store) Update(ctx context.Context, fn func(*Tx) error) (Result, error) 
 	if err := tx.put(head, Name{Private, headFile}, append(data, '\n'), before); err != nil {
 		return res, err
 	}
+	for i := range tx.ops {
+		if o := &tx.ops[i]; o.IsLog { // its lines are whole now
+			o.Line, o.After, o.data = string(o.data), DigestOf(o.data), nil
+		}
+	}
 	slices.SortStableFunc(tx.ops, func(a, b op) int { return int(a.Class) - int(b.Class) })
 	if err := s.commit(tx.ops); err != nil {
 		return res, err
@@ -170,10 +175,9 @@ func (t *Tx) Append(log string, object any) (LogRef, error) {
 	if i := slices.IndexFunc(t.ops, func(o op) bool { return o.Name == name }); i >= 0 {
 		// One operation for all lines of a segment: recovery looks at each operation
 		// alone, and finds a log that ends with another one's line foreign.
-		t.ops[i].Line += string(data)
-		t.ops[i].After = DigestOf([]byte(t.ops[i].Line))
+		t.ops[i].data = append(t.ops[i].data, data...)
 	} else {
-		t.ops = append(t.ops, op{Name: name, Class: Log, IsLog: true, Size: h.Size, Line: string(data), After: DigestOf(data)})
+		t.ops = append(t.ops, op{Name: name, Class: Log, IsLog: true, Size: h.Size, data: data})
 	}
 	h.Size += int64(len(data))
 	h.Seq++
