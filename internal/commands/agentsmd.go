@@ -28,7 +28,7 @@ func agentsmdCommand() *cli.Command {
 		Name: "agentsmd", Usage: "rules for agents, learned from what you said: collect, review, confirm",
 		UsageText:   "assent agentsmd collect\nassent agentsmd reconcile\nassent agentsmd apply P-3fa9 1 2 --statement \"yes, both\"",
 		Subcommands: agentsmdCommands(),
-		Flags:       []cli.Flag{&cli.BoolFlag{Name: "explain-lifecycle", Usage: "print from which status what leads to which"}},
+		Flags:       []cli.Flag{lifecycleFlag()},
 	})
 }
 

@@ -36,7 +36,7 @@ func lookCommands() []*cli.Command {
 		},
 		{
 			Name: "status", Usage: "open runs, pending items, preferences, what is closed", UsageText: "agentsmd status\nagentsmd status --explain-lifecycle",
-			Flags: []cli.Flag{&cli.BoolFlag{Name: "explain-lifecycle", Usage: "print from which status what leads to which"}},
+			Flags: []cli.Flag{lifecycleFlag()},
 			Action: action(0, func(c *call) error {
 				if c.Bool("explain-lifecycle") {
 					for _, l := range lifecycleOfRules() {

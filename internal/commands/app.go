@@ -243,7 +243,7 @@ func action(max int, run func(*call) error) cli.ActionFunc {
 func group(c *cli.Command) *cli.Command {
 	c.Action = func(ctx *cli.Context) error {
 		if ctx.Bool("explain-lifecycle") {
-			return printLifecycle(ctx)
+			return printLifecycle(ctx, c.Name)
 		}
 		if ctx.NArg() == 0 {
 			return cli.ShowSubcommandHelp(ctx)

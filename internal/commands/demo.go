@@ -1,10 +1,12 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +36,20 @@ const proposal = `{
   "needed_before": "implementing the write path"
 }
 `
+
+// said is a session of an agent in the demonstration, as Codex writes it, and decided what a
+// reviewer made of it.
+const (
+	said = `{"timestamp":"2026-01-01T00:00:00Z","type":"session_meta","payload":{"id":"demo","cwd":%q}}
+{"timestamp":"2026-01-01T00:00:01Z","type":"turn_context","payload":{"cwd":%[1]q,"turn_id":"1"}}
+{"timestamp":"2026-01-01T00:00:02Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Please, for doc changes run only the doc tests. The whole suite takes an hour."}]}}
+{"timestamp":"2026-01-01T00:00:03Z","type":"event_msg","payload":{"type":"task_complete","turn_id":"1","last_agent_message":"I will."}}
+`
+	decided = `[{"action":"add","target":"project","instruction":"When only documentation changed, run only the documentation tests.",
+  "evidence_refs":["demo/1"],"evidence_quotes":[{"ref":"demo/1","quote":"for doc changes run only the doc tests"}],
+  "confidence":"high","risk_of_overconstraint":"low","global_disposition":{"status":"project-only","reason":"It is about this suite."}}]
+`
+)
 
 // demo runs the whole story with real Git and the real hooks in a directory of its own,
 // printing each step as a person would type it, and leaves nothing behind.
@@ -70,6 +86,16 @@ func demo(c *call) (err error) {
 	d.step("What was decided is archived after the commit, with hashes.")
 	d.run(0, "assent skmb archive verify")
 	d.run(0, "assent lint --commit HEAD")
+	d.step("You told your agent something that shall last. It becomes a rule by your yes, in a commit of that one file.")
+	d.run(0, "git rm --quiet --cached proposal.json")
+	d.run(0, "assent agentsmd collect")
+	d.run(0, "assent agentsmd chunk")
+	d.run(0, "assent agentsmd submit decisions --chunk 1 < decisions.json")
+	plan, _, _ := strings.Cut(d.run(0, "assent agentsmd reconcile"), " ")
+	d.run(0, "assent agentsmd prefer commit=yes --statement 'yes, commit them'")
+	d.run(0, "assent agentsmd apply "+plan+" 1 --statement 'yes'")
+	d.run(0, "git show --stat --format=%s HEAD")
+	d.run(0, "git diff --cached --stat")
 	if d.err == nil {
 		fmt.Fprintln(c.Stdout)
 		c.out("Nothing of this is left on your disk. Next, in a repository of yours: assent init")
@@ -109,19 +135,27 @@ func (d *demonstration) prepare(dir string) error {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(d.dir, "proposal.json"), []byte(proposal), 0o644); err != nil {
+	real, err := filepath.EvalSymlinks(d.dir)
+	if err != nil {
+		return err
+	}
+	sessions := filepath.Join(dir, "home", ".codex", "sessions")
+	err = errors.Join(os.MkdirAll(sessions, 0o755),
+		os.WriteFile(filepath.Join(dir, "home", ".gitconfig"), []byte("[user]\n\tname = Designer\n\temail = designer@example.com\n[init]\n\tdefaultBranch = main\n"), 0o644),
+		os.WriteFile(filepath.Join(sessions, "demo.jsonl"), fmt.Appendf(nil, said, real), 0o600),
+		os.WriteFile(filepath.Join(d.dir, "proposal.json"), []byte(proposal), 0o644),
+		os.WriteFile(filepath.Join(d.dir, "decisions.json"), []byte(decided), 0o644))
+	if err != nil {
 		return err
 	}
 	for _, kv := range d.Env {
 		if k, v, _ := strings.Cut(kv, "="); k == "PATH" {
 			d.env = append(d.env, "PATH="+bin+string(os.PathListSeparator)+v)
-		} else if !strings.HasPrefix(k, "GIT_") && k != "HOME" && k != "XDG_CONFIG_HOME" {
+		} else if !slices.ContainsFunc([]string{"GIT_", "ASSENT_", "CODEX_", "CLAUDE_", "XDG_"}, func(p string) bool { return strings.HasPrefix(k, p) }) && k != "HOME" {
 			d.env = append(d.env, kv)
 		}
 	}
-	d.env = append(d.env, "HOME="+filepath.Join(dir, "home"), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_COUNT=3",
-		"GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=Designer", "GIT_CONFIG_KEY_1=user.email", "GIT_CONFIG_VALUE_1=designer@example.com",
-		"GIT_CONFIG_KEY_2=init.defaultBranch", "GIT_CONFIG_VALUE_2=main")
+	d.env = append(d.env, "HOME="+filepath.Join(dir, "home"), "GIT_CONFIG_NOSYSTEM=1")
 	return nil
 }
 

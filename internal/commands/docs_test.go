@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"assent/agentsmd"
 	"assent/boundary"
 	"assent/hooks"
 	"assent/skmb"
@@ -48,6 +49,19 @@ func TestManualFollowsTheTables(t *testing.T) {
 	}
 	b.WriteString("```\n")
 	parts["docs/skmb.md lifecycle"] = b.String()
+
+	b.Reset()
+	b.WriteString("| from | event | to | effects |\n| --- | --- | --- | --- |\n")
+	for _, l := range agentsmd.Lifecycle {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", l.From, l.Event, l.To, l.Effects)
+	}
+	b.WriteString("\n```mermaid\nstateDiagram-v2\n")
+	for _, l := range agentsmd.Lifecycle {
+		id := func(s agentsmd.Status) string { return strings.ReplaceAll(string(s), "-", "_") }
+		fmt.Fprintf(&b, "  %s --> %s : %s\n", id(l.From), id(l.To), l.Event)
+	}
+	b.WriteString("```\n")
+	parts["docs/agentsmd.md lifecycle"] = b.String()
 
 	b.Reset()
 	b.WriteString("| event | group | judged | steps | may stop Git | if a step fails | limit |\n| --- | --- | --- | --- | --- | --- | --- |\n")

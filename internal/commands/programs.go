@@ -30,7 +30,7 @@ func pick(name string) *cli.Command {
 func root(app *cli.App) *cli.App {
 	app.Action = func(c *cli.Context) error {
 		if c.Bool("explain-lifecycle") {
-			return printLifecycle(c)
+			return printLifecycle(c, app.Name)
 		}
 		if c.NArg() == 0 {
 			return cli.ShowAppHelp(c)
@@ -47,5 +47,5 @@ func Skmb(p *Process) *cli.App {
 
 // Agentsmd is the keeping of learned rules alone.
 func Agentsmd(p *Process) *cli.App {
-	return root(&cli.App{Name: "agentsmd", Usage: "rules for agents, learned from what a user said", Commands: agentsmdCommands()})
+	return root(&cli.App{Name: "agentsmd", Usage: "rules for agents, learned from what a user said", Commands: agentsmdCommands(), Flags: []cli.Flag{lifecycleFlag()}})
 }

@@ -45,8 +45,13 @@ func lifecycle() []string {
 	return out
 }
 
-func printLifecycle(c *cli.Context) error {
-	for _, line := range lifecycle() {
+// printLifecycle prints the state machine of the domain that a group or program is about.
+func printLifecycle(c *cli.Context, domain string) error {
+	lines := lifecycle()
+	if domain == "agentsmd" {
+		lines = lifecycleOfRules()
+	}
+	for _, line := range lines {
 		fmt.Fprintln(c.App.Writer, strings.TrimRight(line, " "))
 	}
 	return nil
