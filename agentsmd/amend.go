@@ -3,6 +3,7 @@ package agentsmd
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"assent/boundary"
@@ -156,11 +157,22 @@ func (a *applying) closeEdited(ctx context.Context) (Report, error) {
 		if err := tx.Put(store.View, reportName(a.call), data, ""); err != nil {
 			return err
 		}
-		return record(tx, s, f.Digest, AuditEntry{Call: a.call, Run: a.plan.Run, At: rep.At, Event: "edited-accepted", Plan: a.id, Decision: shortened(d), Approval: &a.yes, Effects: []Effect{
-			{Op: opClosed, ID: d.Supersedes, Plan: s.Pending[d.Supersedes].Plan, Text: string(Edited)}, {Op: opPlanClosed, ID: a.id},
+		return record(tx, s, f.Digest, AuditEntry{Call: a.call, Run: a.plan.Run, At: rep.At, Event: "edited-accepted", Plan: a.id, Decision: shortened(d), Approval: &a.yes, Effects: closes(s, d.ID, d.Supersedes, nil)}, AuditEntry{Call: a.call, Run: a.plan.Run, At: rep.At, Event: "run", Plan: a.id, Effects: []Effect{
+			{Op: opPlanClosed, ID: a.id, At: rep.At},
 		}})
 	})
 	return rep, err
+}
+
+// editsOf closes pending edits of an item that is closed itself.
+func editsOf(s *State, id string) (out []Effect) {
+	for _, other := range slices.Sorted(maps.Keys(s.Pending)) {
+		if p := s.Pending[other]; p.Edits == id {
+			out = append(out, Effect{Op: opClosed, ID: other, Plan: p.Plan, Text: string(Superseded)})
+			out = append(out, editsOf(s, other)...)
+		}
+	}
+	return out
 }
 
 // Reject closes items for good: the same candidate does not come again. A rule that stands stays.
@@ -211,10 +223,11 @@ func (k *Keeper) Reject(ctx context.Context, plan string, numbers []int, reason 
 				{Op: opClosed, ID: d.ID, Plan: id, Text: string(Rejected)},
 				{Op: opRevision, Scope: d.ScopeKey, Plan: id},
 			}})
+			entries[len(entries)-1].Effects = append(entries[len(entries)-1].Effects, editsOf(s, d.ID)...)
 			rep.Results = append(rep.Results, Result{Path: d.TargetPath, Scope: d.ScopeKey, Status: "no-op", Numbers: []int{n}, Decisions: []string{d.ID}, Notes: []string{fmt.Sprintf("rejected: %s %q", d.Action, text)}, Commit: ReportCommit{Status: "none"}})
 		}
 		if !k.leavesPending(s, entries, id) {
-			entries[len(entries)-1].Effects = append(entries[len(entries)-1].Effects, Effect{Op: opPlanClosed, ID: id})
+			entries[len(entries)-1].Effects = append(entries[len(entries)-1].Effects, Effect{Op: opPlanClosed, ID: id, At: rep.At})
 		}
 		data, err := Document(rep)
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,6 +40,9 @@ type Said struct {
 // file is changed by itself: one that fails leaves the others changed.
 func (k *Keeper) Apply(ctx context.Context, o ApplyOptions) (Report, error) {
 	if err := o.check(); err != nil {
+		return Report{}, err
+	}
+	if err := k.mend(ctx); err != nil {
 		return Report{}, err
 	}
 	var given *approval.Given
@@ -143,7 +146,7 @@ func (a *applying) judge(ctx context.Context, r *store.Reader) (err error) {
 	if err := a.sound(); err != nil {
 		return err
 	}
-	if err := a.stands(); err != nil {
+	if err := a.stands(ctx); err != nil {
 		return err
 	}
 	if err := coverage(a.plan.RecordIDs, a.plan.Decisions, a.refs); err != nil {
@@ -206,10 +209,7 @@ func (a *applying) authorised(ctx context.Context, r *store.Reader) error {
 	if differs != "" {
 		return fault("authorisation-mismatch", "", "%s is not what the batch has", differs)
 	}
-	if a.k.CodexHome != b.CodexHome {
-		a.k.CodexHome = b.CodexHome
-	}
-	return nil
+	return a.k.homeOf(b)
 }
 
 // sound holds the plan's structure: ids that stand once, and every change in one target, of its
@@ -254,7 +254,7 @@ func (a *applying) sound() error {
 
 // stands judges every selected item on today's state. With SkipStale those that came too late
 // are left out.
-func (a *applying) stands() error {
+func (a *applying) stands(ctx context.Context) error {
 	plan := a.state.Plans[a.id]
 	a.gates = &gates{state: a.state, auto: a.o.Auto, refs: a.refs, credit: plan.Credit, block: func(path string) (*Block, error) {
 		f, err := readTarget(path)
@@ -273,7 +273,7 @@ func (a *applying) stands() error {
 		if slices.Contains(plan.Credit.Applied, d.ID) && a.o.Auto {
 			continue
 		}
-		err := a.item(d, plan)
+		err := a.item(ctx, d, plan)
 		if err != nil && a.o.SkipStale {
 			if _, exit := codeOf(err); exit == 4 {
 				a.skipped = append(a.skipped, fmt.Sprintf("item %d is left out: %v", d.Number, err))
@@ -313,7 +313,7 @@ func (a *applying) guard(c Credit) error {
 	return nil
 }
 
-func (a *applying) item(d *Decision, plan PlanState) error {
+func (a *applying) item(ctx context.Context, d *Decision, plan PlanState) error {
 	if a.mine(d, plan) {
 		return nil
 	}
@@ -330,8 +330,12 @@ func (a *applying) item(d *Decision, plan PlanState) error {
 		return err
 	}
 	if d.Target == TargetProject {
-		if info, err := os.Stat(d.Root); err != nil || !info.IsDir() {
-			return fault("root-missing", "", "the directory %s is gone", d.Root)
+		now, err := a.k.stillRoot(ctx, d.Root, a.state)
+		if err != nil {
+			return err
+		}
+		if ProjectScope(now.Key) != d.ScopeKey {
+			return fault("scope-moved", "", "item %d: %s is another project by now", d.Number, d.Root)
 		}
 		if !slices.Contains(a.batch.AllowedRoots, d.Root) {
 			return fault("root-not-allowed", "", "%s is no root of the run", d.Root)
@@ -341,7 +345,7 @@ func (a *applying) item(d *Decision, plan PlanState) error {
 		return fault("rule-text", "", "item %d %s", d.Number, why)
 	}
 	if a.o.Auto {
-		if err := autoAllows(d); err != nil {
+		if err := autoAllows(d, a.k.realProjects(ctx, a.state, d)); err != nil {
 			return err
 		}
 	} else if d.Action != Add {
@@ -367,7 +371,10 @@ func (a *applying) evidence(d *Decision) error {
 	if len(d.Refs) == 0 {
 		return fault("evidence-missing", "", "%s has no evidence", describe(d))
 	}
-	if len(d.Candidates) > 0 { // of the global pass: its candidates' records are those of other runs too
+	if len(d.Candidates) > 0 { // of the global pass: the records of its candidates are those of other runs, too
+		if !slices.ContainsFunc(d.Refs, func(ref string) bool { return a.refs.record(ref) != nil }) {
+			return fault("authorisation-mismatch", "", "%s rests on nothing of the batch", describe(d))
+		}
 		return nil
 	}
 	root := d.Root
@@ -462,22 +469,27 @@ func (a *applying) agreed(ctx context.Context, yes Yes) error {
 		name, email, _ := a.k.Env.Who(ctx)
 		a.yes.By = approval.Person{Name: name, Email: email}
 	}
-	if a.o.Auto || a.k.Policy == nil {
+	if a.o.Auto {
 		return nil
 	}
 	for _, d := range a.selected {
-		if d.ScopeKey == GlobalScope {
-			continue
-		}
-		least, err := a.k.Policy(ctx, d.Root)
-		if err != nil {
+		if err := a.k.enough(ctx, d.Root, yes); err != nil {
 			return err
-		}
-		if approval.LevelOf(yes.Method) < least {
-			return fault("approval-weak", "", "%s asks for %s, and this is a %s", d.Root, least, yes.Method)
 		}
 	}
 	return nil
+}
+
+// enough holds a yes to what the policy of a project asks for; the global file, "", asks for none.
+func (k *Keeper) enough(ctx context.Context, root string, yes Yes) error {
+	if k.Policy == nil || root == "" {
+		return nil
+	}
+	least, err := k.Policy(ctx, root)
+	if err == nil && approval.LevelOf(yes.Method) < least {
+		err = fault("approval-weak", "", "%s asks for %s, and this is a %s", root, least, yes.Method)
+	}
+	return err
 }
 
 // targets are the files of the selection, the global one first.
@@ -522,7 +534,7 @@ func (a *applying) write(ctx context.Context) (Report, error) {
 	if err := a.k.at("closing"); err != nil {
 		return Report{}, err
 	}
-	return a.k.closing(ctx, a.id, a.plan, a.lifts, a.skipped, outcomes, a.call)
+	return a.k.closing(ctx, a.id, a.plan, a.skipped, outcomes, a.call)
 }
 
 // errCrash stops a test where a process could die: nothing is cleaned up.
@@ -729,9 +741,12 @@ func (k *Keeper) commit(ctx context.Context, o *outcome, c *committing) error {
 		}
 		return errors.Join(err, pending.Discard())
 	}
-	if _, err := pending.Publish(ctx); err != nil {
-		j.Commit = ""
-		return gitFault(err)
+	if id, err := pending.Publish(ctx); err != nil {
+		if id == "" {
+			j.Commit = ""
+			return gitFault(err)
+		}
+		j.Notes = append(j.Notes, err.Error()) // HEAD has it: nothing is taken back
 	}
 	return k.at("committed")
 }
@@ -767,7 +782,7 @@ func (k *Keeper) rollback(ctx context.Context, o *outcome, cause error) error {
 var errEdited = errors.New("it does not hold what was written")
 
 // closing writes log, report and state of a call, and settles what was noted.
-func (k *Keeper) closing(ctx context.Context, id string, plan *Plan, lifts map[string][]string, notes []string, outcomes []outcome, call string) (rep Report, err error) {
+func (k *Keeper) closing(ctx context.Context, id string, plan *Plan, notes []string, outcomes []outcome, call string) (rep Report, err error) {
 	_, err = k.Store.Update(ctx, func(tx *store.Tx) error {
 		s, f, err := loadState(&tx.Reader)
 		if err != nil {
@@ -778,6 +793,7 @@ func (k *Keeper) closing(ctx context.Context, id string, plan *Plan, lifts map[s
 		failed := false
 		for i := range outcomes {
 			o := &outcomes[i]
+			rep.Approval = &o.journal.Yes
 			rep.Results = append(rep.Results, result(o, plan, notes))
 			failed = failed || o.err != nil
 			entries = append(entries, k.entries(s, o, id, plan, call)...)
@@ -788,13 +804,13 @@ func (k *Keeper) closing(ctx context.Context, id string, plan *Plan, lifts map[s
 			}
 		}
 		last := AuditEntry{Call: call, Run: plan.Run, At: k.now(), Event: "run", Plan: id}
-		if plan.Mode == Auto && !failed {
+		if plan.Mode == Auto && !failed && s.Plans[id].Open {
 			rep.Checkpoint = true
 			last.Effects = append(last.Effects, plan.Effects...)
-			last.Effects = append(last.Effects, Effect{Op: opPlanClosed, ID: id})
+			last.Effects = append(last.Effects, Effect{Op: opPlanClosed, ID: id, At: rep.At})
 		}
 		if plan.Mode == Suggest && !k.leavesPending(s, entries, id) {
-			last.Effects = append(last.Effects, Effect{Op: opPlanClosed, ID: id})
+			last.Effects = append(last.Effects, Effect{Op: opPlanClosed, ID: id, At: rep.At})
 		}
 		data, err := Document(rep)
 		if err != nil {
@@ -884,15 +900,8 @@ func (k *Keeper) entries(s *State, o *outcome, id string, plan *Plan, call strin
 			e.Effects = decided(s, d, id, j.Lifts[did], satisfied, at)
 			if d.Supersedes != "" {
 				e.Event = "edited-accepted"
-				if old, ok := s.Pending[d.Supersedes]; ok {
-					e.Effects = append(e.Effects, Effect{Op: opClosed, ID: d.Supersedes, Plan: old.Plan, Text: string(Edited)})
-				}
 			}
-			for _, other := range plan.Decisions { // a global rule makes the local ones needless
-				if _, pending := s.Pending[other.ID]; pending && other.AlternativeTo == did && !slices.Contains(j.Applied, other.ID) {
-					e.Effects = append(e.Effects, Effect{Op: opClosed, ID: other.ID, Plan: id, Text: string(Superseded)})
-				}
-			}
+			e.Effects = append(e.Effects, closes(s, did, d.Supersedes, j.Applied)...)
 			out = append(out, e)
 			target = &AuditTarget{Path: j.Path, Old: j.Before, New: j.After}
 		}
@@ -901,6 +910,40 @@ func (k *Keeper) entries(s *State, o *outcome, id string, plan *Plan, call strin
 		if b, err := ParseBlock(j.Path, o.after); err == nil && b.Present {
 			last := &out[len(out)-1]
 			last.Effects = append(last.Effects, Effect{Op: opBlock, ID: j.Path, Block: &Published{Body: digest(b.Body()), Rules: b.Keys(), Earlier: []string{}, At: at}})
+		}
+	}
+	return out
+}
+
+// closes are the pending items that are answered with one: those that it edits, whatever edits they
+// were themselves, other edits of the same item, and local ones that a global one makes needless.
+// selected ones are answered by themselves.
+func closes(s *State, did, edits string, selected []string) (out []Effect) {
+	answered := map[string]bool{did: true}
+	for e := edits; e != "" && !answered[e]; e = s.Pending[e].Edits {
+		answered[e] = true
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, id := range slices.Sorted(maps.Keys(s.Pending)) {
+			p := s.Pending[id]
+			if !answered[id] && (p.Edits != "" && answered[p.Edits] || p.Other != "" && answered[p.Other]) && !slices.Contains(selected, id) {
+				answered[id], grown = true, true
+			}
+		}
+	}
+	delete(answered, did)
+	chain := map[string]bool{}
+	for e := edits; e != "" && !chain[e]; e = s.Pending[e].Edits {
+		chain[e] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(answered)) {
+		if p, ok := s.Pending[id]; ok {
+			how := Superseded
+			if chain[id] {
+				how = Edited
+			}
+			out = append(out, Effect{Op: opClosed, ID: id, Plan: p.Plan, Text: string(how)})
 		}
 	}
 	return out

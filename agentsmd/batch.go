@@ -29,13 +29,15 @@ func (c *collecting) batch(ctx context.Context) (*Batch, error) {
 		SchemaVersion: SchemaVersion, Run: run, CreatedAt: c.k.now(), CodexHome: c.k.CodexHome, ClaudeHome: c.k.ClaudeHome,
 		ExplicitRoots: c.explicit, Projects: map[string]ProjectID{}, Cursors: map[string]Cursor{}, Counts: c.counts, Warnings: c.warnings, More: c.more,
 	}
+	redactions := 0
 	for _, f := range c.found {
 		b.Records = append(b.Records, f.record)
 		if !f.record.Processed {
 			b.RecordIDs = append(b.RecordIDs, f.record.ID)
 		}
-		c.counts["redactions"] += f.record.Redactions
+		redactions += f.record.Redactions
 	}
+	c.counts["redactions"] = redactions
 	c.counts["records"] = len(b.RecordIDs)
 	if err := c.context(ctx, b); err != nil {
 		return nil, err
@@ -80,7 +82,7 @@ func (r *reading) moved() (Cursor, bool) {
 	if r.wait != nil && r.wait.Offset < at.Offset {
 		at = *r.wait
 	}
-	if at.Offset <= r.cursor.Offset {
+	if at.Offset < r.cursor.Offset || at.Offset == r.cursor.Offset && (at.Offset == 0 || r.cursor.Path == r.file.Path) {
 		return Cursor{}, false
 	}
 	cur := Cursor{Source: r.source.Name(), Path: r.file.Path, Head: r.head, HeadSize: r.size, Offset: at.Offset, Line: at.Line, Cwd: at.Cwd, Root: r.last}
@@ -89,6 +91,7 @@ func (r *reading) moved() (Cursor, bool) {
 			cur.Prior = append(cur.Prior, p)
 		}
 	}
+	cur.Prior = cur.Prior[max(0, len(cur.Prior)-maxPrior):]
 	return cur, true
 }
 

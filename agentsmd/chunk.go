@@ -62,6 +62,9 @@ func (k *Keeper) Chunk(ctx context.Context, o ChunkOptions) (Chunked, error) {
 		if err != nil {
 			return err
 		}
+		if err := k.homeOf(b); err != nil {
+			return err
+		}
 		m, chunks, err := k.chunks(ctx, b, sum, s, o)
 		if err != nil {
 			return err
@@ -163,11 +166,12 @@ func (k *Keeper) chunks(ctx context.Context, b *Batch, sum string, s *State, o C
 			head.ProjectKey = byGroup[g][0].ProjectKey
 		}
 		k.surroundings(ctx, &head, s)
-		room := o.MaxChars - size(head) - 200
-		if room < o.MaxChars/4 { // rules are read from the file, too
-			head.Effective, head.Closed = nil, nil
-			room = o.MaxChars - size(head) - 200
+		for size(head) > o.MaxChars/2 && len(head.Effective)+len(head.Closed) > 0 { // the newest stay
+			head.EffectiveOmitted += (len(head.Effective) + 1) / 2
+			head.ClosedOmitted += (len(head.Closed) + 1) / 2
+			head.Effective, head.Closed = head.Effective[:len(head.Effective)/2], head.Closed[(len(head.Closed)+1)/2:]
 		}
+		room := o.MaxChars - size(head) - 200
 		for list := byGroup[g]; len(list) > 0; {
 			c := head
 			n := fill(&c, list, all, before, o.MaxRecords, room)

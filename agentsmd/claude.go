@@ -110,7 +110,7 @@ func (s *claudeSession) line(l *line) (out Turn, ok bool) {
 		}
 		return out, false
 	case kind == "queue-operation":
-		s.queue(l)
+		s.queue(l, session)
 	case kind == "attachment":
 		var a struct {
 			Type   string         `json:"type"`
@@ -118,6 +118,7 @@ func (s *claudeSession) line(l *line) (out Turn, ok bool) {
 		}
 		if decodeInto(l.members["attachment"], &a) && a.Type == "queued_command" {
 			for _, p := range parts(a.Prompt, "text") {
+				s.lone(l, session, claudeText(p))
 				s.arrived(claudeText(p), l.number)
 			}
 		}
@@ -152,11 +153,11 @@ func (s *claudeSession) line(l *line) (out Turn, ok bool) {
 			human = append(human, t)
 		}
 	}
+	for _, h := range human {
+		s.drop(h)
+	}
 	switch {
 	case len(human) > 0 && (!s.open || s.turn.Closed || s.spoke || s.turn.Session != session):
-		for _, h := range human {
-			s.drop(h)
-		}
 		out, ok = s.end()
 		s.begin(l, s.cwd)
 		s.turn.Session, s.turn.ID = session, l.text("uuid")
@@ -214,12 +215,24 @@ func (s *claudeSession) assistant(l *line, m claudeMessage) {
 	s.turn.Closed = s.turn.Outcome != Aborted && m.Stop == "end_turn" || s.turn.Outcome == Aborted
 }
 
+// lone begins a turn with words that came when none was open: what they were said into was settled
+// before.
+func (s *claudeSession) lone(l *line, session, text string) {
+	if s.open || text == "" {
+		return
+	}
+	s.begin(l, s.cwd)
+	s.turn.Session = session
+	s.exclude(l)
+}
+
 // queue follows the list of words that wait for the agent.
-func (s *claudeSession) queue(l *line) {
+func (s *claudeSession) queue(l *line, session string) {
 	text := claudeText(strings.Join(parts(l.members["content"], "text"), "\n\n"))
 	switch l.text("operation") {
 	case "enqueue":
 		if text != "" {
+			s.lone(l, session, text)
 			s.queued = append(s.queued, queued{text, l.number})
 		}
 	case "remove", "popAll":

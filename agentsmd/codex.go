@@ -136,18 +136,22 @@ type turnMaker struct {
 	second  []string // user text that counts if there is none of the first kind
 	secondL []int
 	final   []string
-	spoke   bool // the agent did anything
+	spoke   bool   // the agent did anything
+	last    string // what it said last, if it did nothing since
+	lastL   int
 	answer  bool // there is a final answer
 	dropped bool // text that nobody typed
 }
 
 func (m *turnMaker) begin(l *line, cwd string) {
 	*m = turnMaker{open: true, hash: sha256.New()}
+	l.before = nil
 	m.turn = Turn{LineStart: l.number, Start: l.start, Outcome: Complete, Cwd: cwd, CwdBefore: cwd}
 }
 
 // take counts a line to the turn.
 func (m *turnMaker) take(l *line, at string) {
+	m.hash.Write(l.before)
 	m.hash.Write(l.raw)
 	m.turn.LineEnd, m.turn.End = l.number, l.end
 	if t := isoTime(at); !t.IsZero() {
@@ -164,6 +168,9 @@ func (m *turnMaker) done() (Turn, bool) {
 	t := m.turn
 	if len(m.user) == 0 {
 		m.user, t.UserLines = m.second, m.secondL
+	}
+	if len(m.final) == 0 && m.last != "" {
+		m.final, t.FinalLines = []string{m.last}, []int{m.lastL}
 	}
 	t.User, t.Final = strings.Join(m.user, "\n\n"), strings.Join(m.final, "\n\n")
 	t.SHA256 = hex.EncodeToString(m.hash.Sum(nil))
@@ -284,15 +291,22 @@ func firstOf(list ...string) string {
 func (s *codexSession) line(l *line) (out Turn, ok bool) {
 	kind := l.text("type")
 	var p codexPayload
+	s.named = s.named || l.number > headLines
 	switch kind {
 	case "session_meta":
 		s.meta(l)
+		if s.open {
+			s.take(l, "")
+		}
 		return out, false
 	case "message": // a bare item
 		p = codexPayload{Type: "message", Role: l.text("role"), Phase: l.text("phase"), Content: l.members["content"]}
 		kind = "response_item"
 	case "turn_context", "event_msg", "response_item":
 		if !decodeInto(l.members["payload"], &p) {
+			if s.open {
+				s.take(l, "")
+			}
 			return out, false
 		}
 	default:
@@ -328,9 +342,9 @@ func (s *codexSession) line(l *line) (out Turn, ok bool) {
 	case starts && turnID != "" && s.turn.ID != "":
 		fresh = turnID != s.turn.ID
 	case starts:
-		fresh = s.spoke
+		fresh = s.spoke && kind == "event_msg" // without ids a turn_context comes with every request
 	case len(human) > 0, second != "" && len(s.user) == 0:
-		fresh = s.answer
+		fresh = s.answer || s.turn.ID == "" && s.last != ""
 	}
 	if fresh {
 		out, ok = s.end()
@@ -349,7 +363,9 @@ func (s *codexSession) line(l *line) (out Turn, ok bool) {
 	case starts:
 		s.turn.ID = firstOf(s.turn.ID, turnID)
 		if p.Cwd != "" {
-			s.cwd, s.turn.Cwd = p.Cwd, p.Cwd
+			if s.cwd = p.Cwd; len(s.user) == 0 {
+				s.turn.Cwd = p.Cwd
+			}
 		}
 	case len(human) > 0:
 		s.user, s.turn.UserLines = append(s.user, human...), append(s.turn.UserLines, l.number)
@@ -357,13 +373,15 @@ func (s *codexSession) line(l *line) (out Turn, ok bool) {
 		s.second, s.secondL = append(s.second, second), append(s.secondL, l.number)
 	case p.Type == "message" && p.Role == "assistant":
 		s.spoke = true
+		s.last, s.lastL = strings.Join(parts(p.Content, "output_text", "text"), "\n\n"), l.number
 		if p.Phase == "final_answer" {
 			s.answered(strings.Join(parts(p.Content, "output_text", "text"), "\n\n"), l.number, true)
 		}
 	case kind == "response_item" && p.Role != "user":
-		s.spoke = true
+		s.spoke, s.last = true, ""
 	case p.Type == "agent_message":
 		s.spoke = true
+		s.last, s.lastL = p.Message, l.number
 		if p.Phase == "final_answer" {
 			s.answered(p.Message, l.number, false)
 		}

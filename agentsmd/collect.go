@@ -35,8 +35,9 @@ type CollectOptions struct {
 // Limits of a batch.
 const (
 	MaxRecords    = 2000
-	maxBatchBytes = 7 << 20 // of records; a file of the store holds 8 MiB
-	maxPrior      = 4
+	maxBatchBytes = 7 << 20 // of the texts of its records
+	maxBatchFile  = 7 << 20 // of the file; one of the store holds 8 MiB
+	maxPrior      = 2
 	headBytes     = 4 << 10
 	DefaultSettle = 15 * time.Minute
 )
@@ -118,18 +119,28 @@ func (k *Keeper) Collect(ctx context.Context, o CollectOptions) (Collected, erro
 	if err := c.read(ctx); err != nil {
 		return Collected{}, err
 	}
-	c.cut()
-	out := Collected{SchemaVersion: SchemaVersion, Counts: c.counts, Warnings: c.warnings, More: c.more}
-	if len(c.found) == 0 {
-		return out, nil
+	c.cut(c.o.MaxRecords)
+	for {
+		out := Collected{SchemaVersion: SchemaVersion, Counts: c.counts, Warnings: c.warnings, More: c.more}
+		if len(c.found) == 0 {
+			return out, nil
+		}
+		b, err := c.batch(ctx)
+		if err != nil {
+			return out, err
+		}
+		b.Quota = quota
+		data, err := Document(b)
+		if err != nil {
+			return out, err
+		}
+		if len(data) > maxBatchFile && len(c.found) > 1 { // what JSON makes of a text is longer than the text
+			c.cut(len(c.found) * 3 / 4)
+			continue
+		}
+		out.Run, out.Counts, out.Warnings, out.More = b.Run, b.Counts, b.Warnings, b.More
+		return out, c.register(ctx, b)
 	}
-	b, err := c.batch(ctx)
-	if err != nil {
-		return out, err
-	}
-	b.Quota = quota
-	out.Run = b.Run
-	return out, c.register(ctx, b)
 }
 
 // register keeps a batch, with its digest in the log.
@@ -271,6 +282,10 @@ func (c *collecting) file(ctx context.Context, source Source, f File) error {
 		r.cursor.Offset, r.cursor.Line, r.cursor.Cwd = 0, 0, ""
 	}
 	if r.cursor.Offset == f.Size && f.Size > 0 {
+		if r.cursor.Path != f.Path { // it was moved, and keeps its place
+			r.upTo, r.prior, r.last = Place{r.cursor.Offset, r.cursor.Line, r.cursor.Cwd}, r.cursor.Prior, r.cursor.Root
+			c.files = append(c.files, r)
+		}
 		return nil
 	}
 	r.upTo = Place{r.cursor.Offset, r.cursor.Line, r.cursor.Cwd}
@@ -376,9 +391,11 @@ func (c *collecting) turn(ctx context.Context, at int, t Turn) error {
 		return nil
 	}
 	p, ok, err := Project{}, false, error(nil)
-	if t.Cwd != "" {
-		if p, ok, err = c.k.project(ctx, t.Cwd, c.state); err != nil {
-			c.warn("%s: line %d: %v", r.file.Path, t.LineStart, err)
+	if filepath.IsAbs(t.Cwd) {
+		if p, ok, err = c.k.project(ctx, t.Cwd, c.state); err != nil { // what cannot be told is not "none"
+			c.warn("%s: line %d waits: %v", r.file.Path, t.LineStart, err)
+			r.waits(t)
+			return nil
 		}
 	}
 	rec := Record{
@@ -407,7 +424,10 @@ func (c *collecting) turn(ctx context.Context, at int, t Turn) error {
 		r.waits(t)
 		return nil
 	}
-	if i, ok := c.copies[rec.CopyKey]; ok && rec.CopyKey != "" {
+	if rec.CopyKey == "" {
+		rec.CopyKey = rec.ID // the same turn in another file: moved, or named once more
+	}
+	if i, ok := c.copies[rec.CopyKey]; ok {
 		c.counts["copies"]++
 		c.found[i].record.Source.Copies++
 		if !t.Started.IsZero() && (t.Started.Before(c.found[i].started) || t.Started.Equal(c.found[i].started) && t.Session < c.found[i].record.Session) {
@@ -420,12 +440,10 @@ func (c *collecting) turn(ctx context.Context, at int, t Turn) error {
 	}
 	settle()
 	r.remember(rec, t)
-	if rec.CopyKey != "" {
-		c.copies[rec.CopyKey] = len(c.found)
-	}
+	c.copies[rec.CopyKey] = len(c.found)
 	c.found = append(c.found, c.fill(rec, t, at))
 	if c.size += c.found[len(c.found)-1].size; c.size > 4*maxBatchBytes { // memory is bounded, whatever there is
-		c.cut()
+		c.cut(0)
 	}
 	if t.Outcome == Aborted {
 		c.counts["aborted"]++
@@ -460,7 +478,6 @@ func timeText(t time.Time) *string {
 
 func (r *reading) remember(rec Record, t Turn) {
 	r.prior = append(r.prior, Prior{rec.ID, t.Start, t.End, t.LineStart - 1, t.CwdBefore})
-	r.prior = r.prior[max(0, len(r.prior)-maxPrior):]
 }
 
 func isUUID(s string) bool {
@@ -477,7 +494,7 @@ func isUUID(s string) bool {
 }
 
 // cut orders what was found and leaves what is too much for the next run: the oldest come first.
-func (c *collecting) cut() {
+func (c *collecting) cut(most int) {
 	slices.SortStableFunc(c.found, func(a, b found) int {
 		if d := a.started.Compare(b.started); d != 0 {
 			return d
@@ -487,7 +504,6 @@ func (c *collecting) cut() {
 		}
 		return int(a.turn.Start - b.turn.Start)
 	})
-	most := c.o.MaxRecords
 	if most <= 0 || most > MaxRecords {
 		most = MaxRecords
 	}
@@ -504,8 +520,6 @@ func (c *collecting) cut() {
 	c.found, c.size = c.found[:keep], size
 	clear(c.copies)
 	for i, f := range c.found {
-		if f.record.CopyKey != "" {
-			c.copies[f.record.CopyKey] = i
-		}
+		c.copies[f.record.CopyKey] = i
 	}
 }

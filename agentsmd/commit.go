@@ -58,6 +58,9 @@ func (k *Keeper) prepare(ctx context.Context, f *file, after []byte, scope strin
 	if err != nil {
 		return c, err
 	}
+	if filepath.Clean(c.repo.Root) != root {
+		return c, fault("git-state", "collect again", "%s is a part of %s by now", root, c.repo.Root)
+	}
 	if c.entry, err = c.repo.PathEntry(ctx, FileName); err != nil {
 		return c, gitFault(err)
 	}

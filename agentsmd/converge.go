@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"assent/repo"
 	"assent/store"
@@ -82,7 +84,7 @@ func (k *Keeper) convergeCall(ctx context.Context, call string, journals []Journ
 		done = append(done, what)
 		outcomes = append(outcomes, o)
 	}
-	_, err = k.closing(ctx, id, plan, nil, []string{"completed after an interruption"}, outcomes, call)
+	_, err = k.closing(ctx, id, plan, []string{"completed after an interruption"}, outcomes, call)
 	return done, err
 }
 
@@ -96,6 +98,10 @@ func (k *Keeper) finish(ctx context.Context, o *outcome, plan *Plan) string {
 	if err != nil {
 		o.err = err
 		return fmt.Sprintf("%s cannot be read: %v", j.Path, err)
+	}
+	if digest(now) != j.After && j.Wanted && k.landed(ctx, j) { // it was done, and somebody went on from there
+		o.after = now
+		return fmt.Sprintf("%s was committed as %.10s, and edited since", j.Path, j.Commit)
 	}
 	if digest(now) != j.After {
 		o.err = fault("target-changed", "", "%s was edited while a change of it was interrupted", j.Path)
@@ -114,6 +120,20 @@ func (k *Keeper) finish(ctx context.Context, o *outcome, plan *Plan) string {
 		return fmt.Sprintf("%s was brought back: %v", j.Path, err)
 	}
 	return fmt.Sprintf("%s was written and committed as %.10s", j.Path, j.Commit)
+}
+
+// landed reports whether the commit of a file is in HEAD.
+func (k *Keeper) landed(ctx context.Context, j *Journal) bool {
+	if j.Commit == "" {
+		return false
+	}
+	r, err := repo.Open(ctx, filepath.Dir(j.Path), repo.Foreign(k.Git))
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	in, err := r.IsAncestor(ctx, j.Commit, "HEAD")
+	return err == nil && in
 }
 
 // finishCommit finds the commit that was published, or makes it where HEAD is still what it was.
@@ -140,9 +160,6 @@ func (k *Keeper) finishCommit(ctx context.Context, o *outcome, plan *Plan) error
 	if err != nil {
 		return gitFault(err)
 	}
-	if entry.Commit != j.Head {
-		return fault("head-moved", "", "HEAD of %s moved before the commit was made", r.Root)
-	}
 	var todo []*Decision
 	var edits []Edit
 	for _, did := range j.Applied {
@@ -152,6 +169,15 @@ func (k *Keeper) finishCommit(ctx context.Context, o *outcome, plan *Plan) error
 	}
 	if !slices.Equal(ids(todo), j.Applied) {
 		return fault("plan-structure", "", "the plan has not the decisions that were written")
+	}
+	if entry.Commit != j.Head {
+		if after, err := k.replay(r, entry.Head, j.Path+" in HEAD", edits); err == nil {
+			if id, err := r.RawBlobOf(ctx, after); err == nil && id == entry.Head { // HEAD says so already, by whatever commit
+				j.Commit, j.Skip = "", nothing
+				return nil
+			}
+		}
+		return fault("head-moved", "", "HEAD of %s moved before the commit was made", r.Root)
 	}
 	if err := k.suits(ctx, r); err != nil {
 		return err
@@ -165,6 +191,62 @@ func (k *Keeper) finishCommit(ctx context.Context, o *outcome, plan *Plan) error
 	}
 	j.Commit = ""
 	return k.commit(ctx, o, c)
+}
+
+// mend is converge for a command that looks at the state before it takes the lock.
+func (k *Keeper) mend(ctx context.Context) error {
+	release, err := k.begin(ctx)
+	if err == nil {
+		release()
+	}
+	return err
+}
+
+// sweepAfter is how long batch and chunks of a run are kept after its last item was answered.
+const sweepAfter = 14 * 24 * time.Hour
+
+// sweep deletes what was said in conversations once it is not needed any more: batch, chunks and
+// what was submitted about them. Plans, log and reports stay.
+func (k *Keeper) sweep(ctx context.Context) error {
+	_, err := k.Store.Update(ctx, func(tx *store.Tx) error {
+		s, f, err := loadState(&tx.Reader)
+		if err != nil {
+			return nil // the command itself will say so
+		}
+		var effects []Effect
+		for _, run := range slices.Sorted(maps.Keys(s.Runs)) {
+			r := s.Runs[run]
+			closed, err := time.Parse(time.RFC3339, r.ClosedAt)
+			if err != nil || r.Swept || !r.Published || k.Env.Now().Sub(closed) < sweepAfter || k.waits(s, run) || len(effects) >= 10 {
+				continue
+			}
+			for _, dir := range []string{"runs/" + run, "runs/" + run + "/review", "runs/" + run + "/submitted", "runs/" + run + "/global"} {
+				if err := removeAll(tx, dir); err != nil {
+					return err
+				}
+			}
+			effects = append(effects, Effect{Op: opSwept, ID: run})
+		}
+		if len(effects) == 0 {
+			return nil
+		}
+		call, err := k.stamp()
+		if err != nil {
+			return err
+		}
+		return record(tx, s, f.Digest, AuditEntry{Call: call, At: k.now(), Event: "swept", Effects: effects})
+	})
+	return err
+}
+
+// waits reports whether an item of a run is pending still.
+func (k *Keeper) waits(s *State, run string) bool {
+	for _, p := range s.Pending {
+		if s.Plans[p.Plan].Run == run {
+			return true
+		}
+	}
+	return false
 }
 
 // Recover is `agentsmd recover`: what every writing command does first, by itself.
@@ -241,6 +323,9 @@ func (k *Keeper) Verify(ctx context.Context) (problems []string, err error) {
 			problems = append(problems, "agentsmd/state-corrupt: state.json is not what follows from the log")
 		}
 		for run := range s.Runs {
+			if s.Runs[run].Swept {
+				continue
+			}
 			if _, _, err := readBatch(r, s, run); err != nil {
 				problems = append(problems, err.Error())
 			}

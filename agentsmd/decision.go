@@ -24,6 +24,7 @@ type Decision struct {
 	Chunk           int        `json:"chunk"`             // 0 for one of the global pass
 	Run             string     `json:"run_id"`
 	Candidates      []string   `json:"global_candidate_ids"`
+	SourceRoots     []string   `json:"source_roots,omitzero"` // of the candidates
 	AlternativeTo   string     `json:"alternative_to,omitzero"`
 	Near            string     `json:"near_duplicate_of,omitzero"`
 	Number          int        `json:"selection_number"` // 0 for what is not reviewed

@@ -147,7 +147,7 @@ var refusals = []refusal{
 	{"head-moved", 4, "HEAD or the index moved meanwhile", "apply again"},
 	{"rollback-incomplete", 4, "the file was edited while it was to be brought back", "compare it with the original that is named"},
 	{"state-corrupt", 3, "the state cannot be read", "`agentsmd recover --rebuild-state` makes it again from the log"},
-	{"audit-broken", 3, "the log is not what was written", "`agentsmd recover` on your own terminal"},
+	{"audit-broken", 3, "the log is not what was written", "restore log/audit-NNNN.jsonl of the private state from a backup; if there is none, move the whole directory elsewhere: a new one begins, and the rules in the files stay"},
 	{"id-collision", 3, "two contents have one id", "report it"},
 	{"call-unknown", 2, "there is no report of such a call", "`agentsmd report` shows the last one"},
 	{"rule-unknown", 2, "there is no such rule", "`agentsmd rules` lists them"},

@@ -99,7 +99,7 @@ func (g *gates) deletedByHand(d *Decision) bool {
 		return false
 	}
 	b, err := g.block(d.TargetPath)
-	return err == nil && !b.Has(key)
+	return err == nil && !b.Has(key) && b.State(&known) == Drifted // an older branch has fewer rules, too
 }
 
 // newer reports whether a quote of a decision is from a record that began after a time.
@@ -125,25 +125,28 @@ func contradiction(decisions []*Decision) error {
 		}
 	}
 	for _, d := range decisions {
-		if !d.live() || d.Action != Remove {
+		if !d.live() {
 			continue
 		}
-		if other := added[d.ScopeKey+" "+Norm(d.Old)]; other != nil {
-			return fault("plan-contradiction", "", "%q is both removed and made by %s", d.Old, other.Action)
+		for _, old := range d.Olds() {
+			if other := added[d.ScopeKey+" "+Norm(old)]; other != nil && other != d {
+				return fault("plan-contradiction", "", "%q goes by %s, and is made by %s", old, d.Action, other.Action)
+			}
 		}
 	}
 	return nil
 }
 
-// autoAllows holds a decision to what Auto may do without a question.
-func autoAllows(d *Decision) error {
+// autoAllows holds a decision to what Auto may do without a question. projects is how many real
+// ones a global decision rests on.
+func autoAllows(d *Decision, projects int) error {
 	switch {
 	case d.Confidence != "high":
 		return fault("auto-confidence", "", "%s has the confidence %s", describe(d), d.Confidence)
 	case d.Risk != "low":
 		return fault("auto-risk", "", "%s has the risk %s", describe(d), d.Risk)
-	case d.ScopeKey == GlobalScope && len(d.Projects) < 2:
-		return fault("auto-two-roots", "", "%s rests on %d project", describe(d), len(d.Projects))
+	case d.ScopeKey == GlobalScope && projects < 2:
+		return fault("auto-two-roots", "", "%s rests on %d project", describe(d), projects)
 	case d.Restore || d.Override:
 		return fault("auto-claim", "", "%s claims to bring back what was withdrawn or rejected", describe(d))
 	}

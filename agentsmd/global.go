@@ -143,8 +143,37 @@ type BundleCandidate struct {
 	Sources     []CandidateSource `json:"sources"`
 }
 
-// maxSources is how many decisions are kept of a candidate: the newest ones of each project.
-const maxSources = 16
+// Limits of a candidate: decisions that are kept of it, of each project and in all, and what is
+// kept of each. It must fit into a line of the log.
+const (
+	maxSources     = 12
+	maxSourcesEach = 3
+	maxSourceRefs  = 16
+	maxSourceWords = 2
+)
+
+// joinSources keeps the newest decisions of each project.
+func joinSources(lists ...[]CandidateSource) (out []CandidateSource) {
+	for _, list := range lists {
+		for _, s := range list {
+			out = append(slices.DeleteFunc(out, func(o CandidateSource) bool { return o.Decision == s.Decision }), s)
+		}
+	}
+	each := map[string]int{}
+	for i := len(out) - 1; i >= 0; i-- {
+		if each[orEmpty(out[i].ProjectKey)]++; each[orEmpty(out[i].ProjectKey)] > maxSourcesEach {
+			out = slices.Delete(out, i, i+1)
+		}
+	}
+	return out[max(0, len(out)-maxSources):]
+}
+
+// newProject reports whether a candidate has a project that it had not when it was settled.
+func newProject(settled Settled, c Candidate) bool {
+	return slices.ContainsFunc(c.Sources, func(s CandidateSource) bool {
+		return s.ProjectKey != nil && !slices.Contains(settled.Projects, *s.ProjectKey)
+	})
+}
 
 // bundle joins the candidates of the run's decisions with those that wait in the state. One
 // that was turned down returns only with a project that it had not.
@@ -167,21 +196,18 @@ func bundle(run string, decisions []*Decision, s *State) Bundle {
 			c = Candidate{Instruction: d.Global.Instruction, Scope: d.Global.Semantic, Reason: d.Global.Reason}
 		}
 		c.Explicit = c.Explicit || d.Global.Explicit
-		source := CandidateSource{Decision: d.ID, Run: run, Refs: d.Refs, Evidence: d.Evidence, Action: string(d.Action), Current: true}
+		source := CandidateSource{Decision: d.ID, Run: run, Refs: d.Refs[:min(len(d.Refs), maxSourceRefs)], Evidence: d.Evidence[:min(len(d.Evidence), maxSourceRefs)], Quotes: d.Quotes[:min(len(d.Quotes), maxSourceWords)], Action: string(d.Action), Current: true}
 		if d.EvidenceRoot != "" {
 			root, key := d.EvidenceRoot, d.EvidenceProject
 			source.Root, source.ProjectKey = &root, &key
 		}
-		c.Sources = append(slices.DeleteFunc(c.Sources, func(s CandidateSource) bool { return s.Decision == d.ID }), source)
-		c.Sources = c.Sources[max(0, len(c.Sources)-maxSources):]
+		c.Sources = joinSources(c.Sources, []CandidateSource{source})
 		all[id] = c
 	}
 	b := Bundle{SchemaVersion: SchemaVersion, Run: run, Candidates: []BundleCandidate{}}
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		c := all[id]
-		if settled, ok := s.Settled[id]; ok && !slices.ContainsFunc(c.Sources, func(x CandidateSource) bool {
-			return x.ProjectKey != nil && !slices.Contains(settled.Projects, *x.ProjectKey)
-		}) {
+		if settled, ok := s.Settled[id]; ok && !newProject(settled, c) {
 			continue
 		}
 		b.Candidates = append(b.Candidates, BundleCandidate{id, c.Instruction, c.Scope, c.Reason, c.Explicit, c.Sources})

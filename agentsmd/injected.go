@@ -39,11 +39,12 @@ func commonInjected(text string) bool {
 			return true
 		}
 	}
-	return false
+	// A part that is one element from end to end, of a name that no markup of documents has.
+	return strings.ContainsAny(tag, "_-") && strings.HasSuffix(strings.ToLower(text), "</"+tag+">") && tag != "command-name" && tag != "command-message"
 }
 
 var (
-	codexTags = []string{"recommended_plugins", "turn_aborted", "subagent_notification", "user_instructions", "user_shell_command"}
+	codexTags = []string{"recommended_plugins", "turn_aborted", "subagent_notification", "user_instructions", "user_shell_command", "skill", "user_action"}
 	preamble  = lazily(`^#+ *AGENTS\.md instructions\b`)
 	wrapper   = lazily(`^#+ *(Context from my (IDE|browser)|In app browser|Files mentioned by the user)\b`)
 	request   = lazily(`(?m)^#+ *My request for Codex:?[ \t]*$`)
@@ -68,7 +69,7 @@ func codexText(text string) string {
 }
 
 var (
-	claudeTags  = []string{"task-notification", "user-prompt-submit-hook", "command-name", "command-message"}
+	claudeTags  = []string{"task-notification", "user-prompt-submit-hook", "command-name", "command-message", "ide_opened_file", "ide_selection"}
 	commandArgs = lazily(`(?s)<command-args>(.*?)</command-args>`)
 )
 

@@ -31,6 +31,7 @@ type Keeper struct {
 	Store      *store.Store
 	Dir        string // the store's private directory
 	CodexHome  string
+	CodexGiven bool // it was named in this call: then it must be that of the batch
 	ClaudeHome string
 	Env        boundary.Env
 	Random     io.Reader
@@ -217,6 +218,15 @@ func (k *Keeper) state(ctx context.Context) (s *State, err error) {
 	return s, err
 }
 
+// homeOf takes the home of Codex from a batch: the global file is the one beside its transcripts.
+func (k *Keeper) homeOf(b *Batch) error {
+	if k.CodexGiven && k.CodexHome != b.CodexHome {
+		return fault("home-mismatch", "", "the run was collected from %s", b.CodexHome)
+	}
+	k.CodexHome = b.CodexHome
+	return nil
+}
+
 // files of a run.
 func runName(run string, path ...string) store.Name {
 	return store.Name{Root: store.Private, Path: strings.Join(append([]string{"runs", run}, path...), "/")}
@@ -272,6 +282,9 @@ func readBatch(r *store.Reader, s *State, run string) (*Batch, string, error) {
 	state, ok := s.Runs[run]
 	if !ok {
 		return nil, "", fault("run-unknown", "", "there is no run %s", run)
+	}
+	if state.Swept {
+		return nil, "", fault("run-closed", "", "the batch of %s is deleted: it was answered long ago", run)
 	}
 	f, err := r.Read(batchName(run))
 	if err != nil {

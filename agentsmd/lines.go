@@ -21,6 +21,7 @@ type line struct {
 	number     int // 1-based
 	start, end int64
 	raw        []byte // valid until the next line is read
+	before     []byte // lines before it that are none, such as blank ones
 	members    map[string]jsontext.Value
 }
 
@@ -54,11 +55,12 @@ type lineReader struct {
 	dec    *jsontext.Decoder
 	warn   func(string)
 
-	offset int64
-	number int
-	long   []byte
-	buf    bytes.Buffer
-	l      line
+	offset  int64
+	number  int
+	long    []byte
+	skipped []byte // since the last line
+	buf     bytes.Buffer
+	l       line
 }
 
 // openLines opens a transcript at a place. A first line is read past its byte order mark.
@@ -113,13 +115,18 @@ func (r *lineReader) next() (*line, error) {
 			text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 		}
 		if len(text) == 0 {
+			r.skipped = append(r.skipped, raw...)
 			continue
 		}
 		r.l.number, r.l.start, r.l.end, r.l.raw = r.number, start, r.offset, raw
 		if !r.read(text) {
 			r.warn(fmt.Sprintf("line %d is no JSON object", r.number))
+			if len(r.skipped) < 1<<20 {
+				r.skipped = append(r.skipped, raw...)
+			}
 			continue
 		}
+		r.l.before, r.skipped = append(r.l.before[:0:0], r.skipped...), r.skipped[:0]
 		return &r.l, nil
 	}
 }

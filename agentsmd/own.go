@@ -74,6 +74,9 @@ func deletedRule(s *State, scope, text string) bool {
 // own makes a record of the user's own words, one decision of it, and plans and applies that
 // under one lock.
 func (k *Keeper) own(ctx context.Context, o OwnOptions, event string, make func(*State, string) (DecisionPayload, error)) (rep Report, err error) {
+	if err := k.mend(ctx); err != nil {
+		return rep, err
+	}
 	s, err := k.state(ctx)
 	if err != nil {
 		return rep, err
@@ -119,6 +122,9 @@ func (k *Keeper) own(ctx context.Context, o OwnOptions, event string, make func(
 	if err != nil {
 		return rep, err
 	}
+	if err := k.enough(ctx, root, yes); err != nil {
+		return rep, err
+	}
 	release, err := k.begin(ctx)
 	if err != nil {
 		return rep, err
@@ -126,7 +132,7 @@ func (k *Keeper) own(ctx context.Context, o OwnOptions, event string, make func(
 	defer release()
 	var out Planned
 	_, err = k.Store.Update(ctx, func(tx *store.Tx) error {
-		r := &reconciling{k: k, ctx: ctx, o: ReconcileOptions{Run: b.Run, Mode: Suggest}, tx: tx, batch: b, refs: refs, all: []*Decision{d}}
+		r := &reconciling{k: k, ctx: ctx, o: ReconcileOptions{Run: b.Run, Mode: Suggest}, tx: tx, batch: b, refs: refs, all: []*Decision{d}, yes: &yes}
 		var f store.File
 		var err error
 		if r.state, f, err = loadState(&tx.Reader); err != nil {
@@ -246,6 +252,9 @@ func (k *Keeper) Adopt(ctx context.Context, path string, confirm func(approval.S
 	if err != nil {
 		return out, err
 	}
+	if err := k.mend(ctx); err != nil {
+		return out, err
+	}
 	s, err := k.state(ctx)
 	if err != nil {
 		return out, err
@@ -265,11 +274,24 @@ func (k *Keeper) Adopt(ctx context.Context, path string, confirm func(approval.S
 	if err != nil {
 		return out, err
 	}
+	yes := Yes{Method: given.Method, Text: given.Statement.Text(), Proof: given.Proof, At: k.now()}
+	root := filepath.Dir(path)
+	if path == k.GlobalPath() {
+		root = ""
+	}
+	if err := k.enough(ctx, root, yes); err != nil {
+		return out, err
+	}
 	release, err := k.begin(ctx)
 	if err != nil {
 		return out, err
 	}
 	defer release()
+	unlock, err := lockRoot(filepath.Dir(path))
+	if err != nil {
+		return out, err
+	}
+	defer unlock()
 	call, err := k.stamp()
 	if err != nil {
 		return out, err
@@ -292,7 +314,6 @@ func (k *Keeper) Adopt(ctx context.Context, path string, confirm func(approval.S
 				return err
 			}
 		}
-		yes := Yes{Method: given.Method, Text: given.Statement.Text(), Proof: given.Proof, At: k.now()}
 		return record(tx, s, f.Digest, AuditEntry{Call: call, At: k.now(), Event: "adopted", Target: &AuditTarget{Path: path, Old: string(now.file.digest()), New: digest(now.after())}, Approval: &yes, Effects: now.effects})
 	})
 	return out, err

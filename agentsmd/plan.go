@@ -125,6 +125,7 @@ type Yes struct {
 	By     approval.Person `json:"by"`
 	At     string          `json:"given_at"`
 	Text   string          `json:"statement,omitzero"` // that was shown, byte for byte
+	SHA256 string          `json:"statement_sha256,omitzero"`
 	Proof  approval.Proof  `json:"proof,omitzero"`
 }
 

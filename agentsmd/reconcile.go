@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -122,6 +123,10 @@ func (k *Keeper) begin(ctx context.Context) (release func(), err error) {
 		release()
 		return nil, err
 	}
+	if err := k.sweep(ctx); err != nil {
+		release()
+		return nil, err
+	}
 	return release, nil
 }
 
@@ -145,6 +150,7 @@ type reconciling struct {
 	effects  []Effect // of the global pass
 	edited   string   // id of the item that is amended; "" else
 	before   []AuditEntry
+	yes      *Yes // of the user's own act
 }
 
 // open makes the checks that stop at once (the page's 5.3, 1 to 6).
@@ -158,6 +164,9 @@ func (r *reconciling) open() error {
 		return err
 	}
 	if r.batch, r.sum, err = readBatch(&r.tx.Reader, s, r.o.Run); err != nil {
+		return err
+	}
+	if err := r.k.homeOf(r.batch); err != nil {
 		return err
 	}
 	m, err := readManifest(&r.tx.Reader, r.o.Run, r.sum)
@@ -269,7 +278,7 @@ func (r *reconciling) decide() error {
 	for _, d := range r.all {
 		if d.Action.Mutating() && r.o.Mode == Auto {
 			auto++
-			r.add(d, autoAllows(d))
+			r.add(d, autoAllows(d, r.k.realProjects(r.ctx, r.state, d)))
 		}
 	}
 	if auto > maxAuto {
@@ -304,10 +313,34 @@ func (r *reconciling) allowed(root string) error {
 	if !slices.Contains(r.batch.AllowedRoots, root) {
 		return fault("root-not-allowed", "", "%s is no root of the run", root)
 	}
-	if info, err := os.Stat(root); err != nil || !info.IsDir() {
-		return fault("root-missing", "", "the directory %s is gone", root)
+	_, err := r.k.stillRoot(r.ctx, root, r.state)
+	return err
+}
+
+// stillRoot holds a root to being there, and to being the top of its project still.
+func (k *Keeper) stillRoot(ctx context.Context, root string, s *State) (Project, error) {
+	p, ok, err := k.project(ctx, root, s)
+	switch {
+	case err != nil:
+		return p, err
+	case !ok:
+		return p, fault("root-missing", "", "the directory %s is gone", root)
+	case p.Root != root:
+		return p, fault("root-missing", "collect again", "%s is a part of %s by now", root, p.Root)
 	}
-	return nil
+	return p, nil
+}
+
+// realProjects is how many distinct projects a global decision rests on, as they stand on disk
+// now: of candidates the roots of their sources, else those of its evidence.
+func (k *Keeper) realProjects(ctx context.Context, s *State, d *Decision) int {
+	keys := map[string]bool{}
+	for _, root := range d.SourceRoots {
+		if p, ok, err := k.project(ctx, root, s); err == nil && ok {
+			keys[p.Key] = true
+		}
+	}
+	return len(keys)
 }
 
 // covered holds the decisions to reach every record that the batch must settle.
@@ -557,6 +590,9 @@ func (r *reconciling) publish() (Planned, error) {
 			}
 		}
 	}
+	if err := r.inherit(); err != nil {
+		return Planned{}, err
+	}
 	effects := r.settles()
 	if p.Mode == Auto {
 		p.Effects = effects
@@ -588,6 +624,38 @@ func (r *reconciling) publish() (Planned, error) {
 	return out, r.record(call, id, digest(data), effects)
 }
 
+// inherit gives an item the evidence of pending ones that propose the same.
+func (r *reconciling) inherit() error {
+	if r.o.Mode == Auto {
+		return nil
+	}
+	for _, d := range r.all {
+		for _, old := range r.superseded(d) {
+			_, p, err := readPlan(&r.tx.Reader, r.state, r.state.Pending[old].Plan)
+			if err != nil {
+				return err
+			}
+			if was := p.find(old); was != nil {
+				d.Evidence = joinEvidence(d.Evidence, was.Evidence)
+			}
+		}
+	}
+	return nil
+}
+
+// superseded are the pending items that a new one takes the place of.
+func (r *reconciling) superseded(d *Decision) (out []string) {
+	if d.Number == 0 {
+		return nil
+	}
+	for _, old := range slices.Sorted(maps.Keys(r.state.Pending)) {
+		if p := r.state.Pending[old]; p.Rule == d.RuleID && p.Scope == d.ScopeKey && old != d.ID && old != r.edited {
+			out = append(out, old)
+		}
+	}
+	return out
+}
+
 // settles are the effects of a run being done: its records, cursors and candidates.
 func (r *reconciling) settles() []Effect {
 	if r.edited != "" {
@@ -604,6 +672,11 @@ func (r *reconciling) settles() []Effect {
 		c := r.batch.Cursors[key]
 		effects = append(effects, Effect{Op: opCursor, ID: key, Cursor: &c})
 	}
+	for _, key := range slices.Sorted(maps.Keys(r.state.Cursors)) { // one that was moved is read anew once, and its processed ids keep that harmless
+		if _, err := os.Lstat(r.state.Cursors[key].Path); errors.Is(err, fs.ErrNotExist) {
+			effects = append(effects, Effect{Op: opCursorGone, ID: key})
+		}
+	}
 	effects = append(effects, r.effects...)
 	return append(effects, Effect{Op: opLastRun, LastRun: &LastRun{r.batch.Run, r.k.now(), r.o.Model, r.o.Effort}})
 }
@@ -618,15 +691,14 @@ func (r *reconciling) record(call, id, sum string, settles []Effect) error {
 		e := AuditEntry{Call: call, Run: p.Run, At: p.CreatedAt, Plan: id, Decision: shortened(d), Event: "no-op"}
 		if d.Number > 0 && p.Mode == Suggest {
 			e.Event = "suggested"
-			for old, pending := range r.state.Pending { // a later plan proposes the same
-				if pending.Rule == d.RuleID && pending.Scope == d.ScopeKey && old != d.ID && old != r.edited {
-					e.Effects = append(e.Effects, Effect{Op: opClosed, ID: old, Plan: pending.Plan, Text: string(Superseded)})
-				}
+			for _, old := range r.superseded(d) {
+				e.Effects = append(e.Effects, Effect{Op: opClosed, ID: old, Plan: r.state.Pending[old].Plan, Text: string(Superseded)})
 			}
-			e.Effects = append(e.Effects, Effect{Op: opPending, ID: d.ID, Pending: &PendingState{id, d.Number, string(d.Action), d.RuleID, d.ScopeKey, p.CreatedAt}})
+			e.Effects = append(e.Effects, Effect{Op: opPending, ID: d.ID, Pending: &PendingState{id, d.Number, string(d.Action), d.RuleID, d.ScopeKey, p.CreatedAt, d.Supersedes, d.AlternativeTo}})
 		}
 		if d.Status == Settles && d.Action.Mutating() && len(r.lifts[d.ID]) > 0 { // the user put it back already
 			e.Effects = append(e.Effects, Effect{Op: opLift, IDs: r.lifts[d.ID]})
+			e.Approval = r.yes
 		}
 		if d.Number > 0 && p.Mode == Auto {
 			continue
@@ -646,7 +718,7 @@ func (r *reconciling) record(call, id, sum string, settles []Effect) error {
 	if p.Mode == Suggest {
 		effects = append(effects, settles...)
 		if n := slices.IndexFunc(r.all, func(d *Decision) bool { return d.Number > 0 }); n < 0 {
-			effects = append(effects, Effect{Op: opPlanClosed, ID: id})
+			effects = append(effects, Effect{Op: opPlanClosed, ID: id, At: p.CreatedAt})
 		}
 	}
 	entries = append(append(r.before, AuditEntry{Call: call, Run: p.Run, At: p.CreatedAt, Event: "run", Plan: id, Counts: r.batch.Counts, Effects: effects}), entries...)

@@ -155,6 +155,9 @@ type Chunk struct {
 	ContextOmitted int             `json:"context_omitted"`
 	Effective      []EffectiveRule `json:"effective_rules"`
 	Closed         []ClosedRule    `json:"closed"`
+
+	EffectiveOmitted int `json:"effective_rules_omitted,omitzero"` // there was no room for them: read the files
+	ClosedOmitted    int `json:"closed_omitted,omitzero"`
 }
 
 // ChunkRecord is a record as a reviewer sees it.

@@ -45,11 +45,25 @@ var redactExpressions = sync.OnceValue(func() (out []*regexp.Regexp) {
 // Redact replaces what looks like a credential by [redacted:KIND], the same each time, and says
 // how many it replaced.
 func Redact(text string) (string, int) {
-	type hit struct {
-		boundary.Span
-		kind string
+	text, n := replaceHits(text, ownHits(text))
+	var rest []hit
+	for _, s := range boundary.SecretSpans(text) { // whatever a rule could not say is not stored either
+		if !strings.Contains(text[s.Start:s.End], "[redacted:") {
+			rest = append(rest, hit{s, "secret"})
+		}
 	}
-	var hits []hit
+	text, more := replaceHits(text, rest)
+	return text, n + more
+}
+
+// hit is a place of a text that goes.
+type hit struct {
+	boundary.Span
+	kind string
+}
+
+// ownHits are those of the redactors.
+func ownHits(text string) (hits []hit) {
 	small := strings.ToLower(text)
 	for i, r := range redactors {
 		if !slices.ContainsFunc(r.hints, func(h string) bool { return strings.Contains(small, h) }) {
@@ -67,9 +81,10 @@ func Redact(text string) (string, int) {
 			}
 		}
 	}
-	for _, s := range boundary.SecretSpans(text) { // whatever a rule could not say is not stored either
-		hits = append(hits, hit{s, "secret"})
-	}
+	return hits
+}
+
+func replaceHits(text string, hits []hit) (string, int) {
 	if len(hits) == 0 {
 		return text, 0
 	}

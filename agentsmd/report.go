@@ -9,6 +9,7 @@ type Report struct {
 	Mode          string   `json:"mode"`
 	Plan          string   `json:"plan_id"`
 	Checkpoint    bool     `json:"checkpoint"` // the records of the run are settled
+	Approval      *Yes     `json:"approval"`
 	Results       []Result `json:"results"`
 	Exit          int      `json:"-"`
 }

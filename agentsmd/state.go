@@ -45,6 +45,8 @@ type RunState struct {
 	Batch     string `json:"batch_sha256"`
 	Published bool   `json:"published"`
 	At        string `json:"at"`
+	ClosedAt  string `json:"closed_at,omitzero"` // when the last item of it was answered
+	Swept     bool   `json:"swept,omitzero"`     // batch and chunks are deleted
 }
 
 // PlanState is a plan that was registered.
@@ -73,6 +75,8 @@ type PendingState struct {
 	Rule      string `json:"rule_id"`
 	Scope     string `json:"scope_key"`
 	CreatedAt string `json:"created_at"`
+	Edits     string `json:"supersedes_decision_id,omitzero"` // item that it edits
+	Other     string `json:"alternative_to,omitzero"`         // global item that says it too
 }
 
 // Evidence is where in a record a rule was said; without a span it is the whole record.
@@ -123,14 +127,15 @@ type Candidate struct {
 
 // CandidateSource is a decision that proposed it.
 type CandidateSource struct {
-	Decision   string     `json:"decision_id"`
-	Run        string     `json:"run_id"`
-	Root       *string    `json:"project_root"`
-	ProjectKey *string    `json:"project_key"`
-	Refs       []string   `json:"evidence_refs"`
-	Evidence   []Evidence `json:"spans"`
-	Action     string     `json:"local_action"`
-	Current    bool       `json:"current"` // of the run that is reviewed
+	Decision   string         `json:"decision_id"`
+	Run        string         `json:"run_id"`
+	Root       *string        `json:"project_root"`
+	ProjectKey *string        `json:"project_key"`
+	Refs       []string       `json:"evidence_refs"`
+	Evidence   []Evidence     `json:"spans"`
+	Quotes     []QuotePayload `json:"quotes"`
+	Action     string         `json:"local_action"`
+	Current    bool           `json:"current"` // of the run that is reviewed
 }
 
 // Settled is a candidate that was rejected, or that a global rule covers.
@@ -202,13 +207,14 @@ const (
 	opRevision   = "revision" // Scope, Plan: something of it changed
 	opCandidate  = "candidate"
 	opSettled    = "settled"
-	opUncandid   = "candidate-gone"
 	opBlock      = "block"  // ID is the path
 	opCursor     = "cursor" // ID is the file's key
 	opCommit     = "commit" // Text: yes or no
 	opAuto       = "auto"
 	opAutoOff    = "auto-off"
 	opLastRun    = "last-run"
+	opCursorGone = "cursor-gone" // ID: its file is not there any more
+	opSwept      = "swept"       // ID: batch and chunks of a run are deleted
 )
 
 // NewState is the state before anything was learned.
@@ -254,6 +260,10 @@ func (s *State) Apply(e Effect) error {
 		p := s.Plans[e.ID]
 		p.Open = false
 		s.Plans[e.ID] = p
+		if r, ok := s.Runs[p.Run]; ok && e.At != "" {
+			r.ClosedAt = e.At
+			s.Runs[p.Run] = r
+		}
 	case opPending:
 		s.Pending[e.ID] = *e.Pending
 	case opClosed:
@@ -294,12 +304,18 @@ func (s *State) Apply(e Effect) error {
 			p.Credit.Scopes[e.Scope]++
 			s.Plans[e.Plan] = p
 		}
-	case opCandidate:
-		s.Candidates[e.ID] = *e.Candidate
+	case opCandidate: // joined with what newer runs know, and not brought back once it is settled
+		if _, done := s.Settled[e.ID]; done && !newProject(s.Settled[e.ID], *e.Candidate) {
+			break
+		}
+		c := *e.Candidate
+		if now, ok := s.Candidates[e.ID]; ok {
+			c.Explicit = c.Explicit || now.Explicit
+			c.Sources = joinSources(now.Sources, c.Sources)
+		}
+		s.Candidates[e.ID] = c
 	case opSettled:
 		s.Settled[e.ID] = *e.Settled
-		delete(s.Candidates, e.ID)
-	case opUncandid:
 		delete(s.Candidates, e.ID)
 	case opBlock:
 		b := *e.Block
@@ -311,9 +327,16 @@ func (s *State) Apply(e Effect) error {
 		}
 		s.Blocks[e.ID] = b
 	case opCursor:
-		if old, ok := s.Cursors[e.ID]; !ok || old.Head != e.Cursor.Head || old.Offset < e.Cursor.Offset {
+		old, ok := s.Cursors[e.ID]
+		if another := old.HeadSize == e.Cursor.HeadSize && old.Head != e.Cursor.Head; !ok || another || old.Offset < e.Cursor.Offset {
 			s.Cursors[e.ID] = *e.Cursor
 		}
+	case opCursorGone:
+		delete(s.Cursors, e.ID)
+	case opSwept:
+		r := s.Runs[e.ID]
+		r.Swept = true
+		s.Runs[e.ID] = r
 	case opCommit:
 		s.Preferences.Commit = e.Text
 	case opAuto:
@@ -367,6 +390,30 @@ func (s *State) rekey(from, to string) {
 	}
 	s.Scopes[fresh] += s.Scopes[old]
 	delete(s.Scopes, old)
+	for id, p := range s.Pending {
+		if p.Scope == old {
+			p.Scope = fresh
+			s.Pending[id] = p
+		}
+	}
+	for id, c := range s.Candidates {
+		c.Sources = slices.Clone(c.Sources)
+		for i, src := range c.Sources {
+			if src.ProjectKey != nil && *src.ProjectKey == from {
+				c.Sources[i].ProjectKey = &to
+			}
+		}
+		s.Candidates[id] = c
+	}
+	for id, c := range s.Settled {
+		c.Projects = slices.Clone(c.Projects)
+		for i, key := range c.Projects {
+			if key == from {
+				c.Projects[i] = to
+			}
+		}
+		s.Settled[id] = c
+	}
 }
 
 // AuditLog is the log of what was learned, beside the log of calls.
@@ -467,6 +514,11 @@ func splitEntry(e AuditEntry) []AuditEntry {
 		t.Diff = t.Diff[:border(t.Diff, maxEntry/4)] + "\n[…]\n"
 		e.Target = &t
 	}
+	if e.Approval != nil && e.Approval.Text != "" { // the report of the call has it whole
+		y := *e.Approval
+		y.SHA256, y.Text = digest([]byte(y.Text)), ""
+		e.Approval = &y
+	}
 	if e.Effects == nil {
 		e.Effects = []Effect{}
 	}
@@ -476,6 +528,16 @@ func splitEntry(e AuditEntry) []AuditEntry {
 	effects := splitEffects(e.Effects, size)
 	first := e
 	first.Effects = []Effect{}
+	if d := first.Decision; d != nil && size(first) > maxEntry { // the plan has it whole
+		first.Decision = &Decision{
+			ID: d.ID, LabelOwn: d.LabelOwn, Supersedes: d.Supersedes, ScopeKey: d.ScopeKey, TargetPath: d.TargetPath, RuleID: d.RuleID, Chunk: d.Chunk, Run: d.Run, Number: d.Number, Status: d.Status,
+			DecisionPayload: DecisionPayload{Action: d.Action, Target: d.Target, Root: d.Root, Instruction: d.Instruction, Global: GlobalDisposition{Status: d.Global.Status}},
+			Evidence:        []Evidence{}, Projects: []string{}, Candidates: []string{}, Note: "shortened; the plan has it whole",
+		}
+		if d.Old != "" {
+			first.Decision.Old = d.Old
+		}
+	}
 	out := []AuditEntry{first}
 	room := maxEntry - size(first)
 	more := AuditEntry{Call: e.Call, Run: e.Run, At: e.At, Event: e.Event, Plan: e.Plan}
@@ -527,4 +589,20 @@ func foldLog(ctx context.Context, s *store.Store) (*State, error) {
 		return nil
 	})
 	return state, err
+}
+
+// NoteRefusal notes in the log that a call was refused, and by which code. It has no effects; a log
+// that cannot be written takes nothing from the refusal.
+func (k *Keeper) NoteRefusal(ctx context.Context, code string) {
+	call, err := k.stamp()
+	if err != nil {
+		return
+	}
+	_, _ = k.Store.Update(ctx, func(tx *store.Tx) error {
+		s, f, err := loadState(&tx.Reader)
+		if err != nil || f.Digest == "" { // nothing was ever written here
+			return err
+		}
+		return record(tx, s, f.Digest, AuditEntry{Call: call, At: k.now(), Event: "refused", Error: code})
+	})
 }

@@ -45,7 +45,7 @@ func (k *Keeper) SubmitDecisions(ctx context.Context, in io.Reader, run string, 
 	p := RuleDecisions.Parse(in, "<stdin>")
 	return RuleDecisions.Submit(ctx, p, door, boundary.Task[DecisionPayload, reviewing]{
 		World: func(ctx context.Context) (w reviewing, err error) {
-			err = k.read(ctx, func(r *store.Reader) error {
+			err = k.Store.View(ctx, func(r *store.Reader) error {
 				w, err = k.reviewing(ctx, r, run, chunk)
 				return err
 			})
@@ -85,12 +85,6 @@ func rewrite(tx *store.Tx, n store.Name, v any) error {
 	return tx.Put(store.State, n, data, old.Digest)
 }
 
-// read is a look at one generation. Within a transaction, whose lock this process holds, it is
-// that of the transaction.
-func (k *Keeper) read(ctx context.Context, look func(*store.Reader) error) error {
-	return k.Store.View(ctx, look)
-}
-
 // decided is the decision that a judged item makes.
 func (k *Keeper) decided(i *boundary.Item[DecisionPayload], w reviewing, position int) *Decision {
 	var quotes []boundary.Grounded
@@ -115,6 +109,9 @@ func (k *Keeper) reviewing(ctx context.Context, r *store.Reader, run string, num
 	}
 	b, sum, err := readBatch(r, s, run)
 	if err != nil {
+		return w, err
+	}
+	if err := k.homeOf(b); err != nil {
 		return w, err
 	}
 	m, err := readManifest(r, run, sum)
@@ -233,8 +230,11 @@ func (k *Keeper) Candidates(ctx context.Context, run string) (out Bundle, err er
 }
 
 func (k *Keeper) bundle(ctx context.Context, r *store.Reader, s *State, run string) (Bundle, error) {
-	_, sum, err := readBatch(r, s, run)
+	batch, sum, err := readBatch(r, s, run)
 	if err != nil {
+		return Bundle{}, err
+	}
+	if err := k.homeOf(batch); err != nil {
 		return Bundle{}, err
 	}
 	m, err := readManifest(r, run, sum)
@@ -300,7 +300,7 @@ func (k *Keeper) SubmitGlobal(ctx context.Context, in io.Reader, run string, doo
 	door.Env, door.Store, door.Call = k.Env, k.Store, k.Call
 	return GlobalReview.Submit(ctx, GlobalReview.Parse(in, "<stdin>"), door, boundary.Task[GroupPayload, passing]{
 		World: func(ctx context.Context) (w passing, err error) {
-			err = k.read(ctx, func(r *store.Reader) error { w, err = k.passing(ctx, r, run); return err })
+			err = k.Store.View(ctx, func(r *store.Reader) error { w, err = k.passing(ctx, r, run); return err })
 			return w, err
 		},
 		Write: func(tx *store.Tx, p *boundary.Payload[GroupPayload], w passing) (boundary.Taken, error) {
@@ -366,8 +366,6 @@ func (k *Keeper) promote(ctx context.Context, r *store.Reader, s *State, b *Batc
 			switch g.Outcome {
 			case "keep":
 				effects = append(effects, Effect{Op: opCandidate, ID: cid, Candidate: &c})
-			case "promote":
-				effects = append(effects, Effect{Op: opUncandid, ID: cid})
 			default:
 				effects = append(effects, Effect{Op: opSettled, ID: cid, Settled: &Settled{string(g.Outcome), keys, k.now()}})
 			}
@@ -389,6 +387,14 @@ func (k *Keeper) promote(ctx context.Context, r *store.Reader, s *State, b *Batc
 				}
 			}
 			d.Evidence = joinEvidence(d.Evidence, src.Evidence)
+			for _, q := range src.Quotes {
+				if len(d.Quotes) < 64 && !slices.Contains(d.Quotes, q) {
+					d.Quotes = append(d.Quotes, q)
+				}
+			}
+			if src.Root != nil && !slices.Contains(d.SourceRoots, *src.Root) {
+				d.SourceRoots = append(d.SourceRoots, *src.Root)
+			}
 		}
 		texts := append([]string{d.Instruction}, d.Olds()...)
 		d.ID = id("D", append([]string{b.Run, "global", fmt.Sprint(n), string(d.Action), TargetGlobal, GlobalScope}, texts...)...)

@@ -100,6 +100,7 @@ func (c *call) keeper(run func(*agentsmd.Keeper) error) error {
 		return err
 	}
 	k := &agentsmd.Keeper{Dir: filepath.Join(home, "agentsmd"), Random: rand.Reader, Git: repo.Foreign(c.Env), Policy: c.rulePolicy}
+	k.CodexGiven = c.IsSet("codex-home")
 	if k.CodexHome, err = c.home("codex-home", "CODEX_HOME", ".codex"); err != nil {
 		return err
 	}
@@ -129,10 +130,18 @@ func (c *call) keeper(run func(*agentsmd.Keeper) error) error {
 	return err
 }
 
-// noteRules notes the call in the log of calls of the private state.
+// noteRules notes the call in the log of calls of the private state, and a refusal with its code in
+// the log of what was learned.
 func (c *call) noteRules(k *agentsmd.Keeper, err error) {
 	class := c.effect().class
-	if class == readOnly || class == "" || c.logged.Done() || err != nil && exitCode(err) != finding.ExitOK && exitCode(err) != finding.ExitFindings && exitCode(err) != finding.ExitUnchecked {
+	if class == readOnly || class == "" || errors.Is(err, store.ErrBusy) {
+		return
+	}
+	var coded *agentsmd.Fault
+	if errors.As(err, &coded) {
+		k.NoteRefusal(c.ctx, coded.Code)
+	}
+	if c.logged.Done() || err != nil && exitCode(err) != finding.ExitOK && exitCode(err) != finding.ExitFindings && exitCode(err) != finding.ExitUnchecked {
 		return
 	}
 	e := k.Call
@@ -217,6 +226,14 @@ func sayFlags() []cli.Flag {
 		&cli.StringFlag{Name: "statement", Usage: "record these `WORDS` of the user; a claim, shown as one. Without it the change is confirmed on the terminal"},
 		&cli.StringFlag{Name: "quoted-from", Usage: "where they were said: `chat`, issue, mail or meeting"},
 	}
+}
+
+// at is a path as an argument names it, seen from -C.
+func (c *call) at(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(c.dir(), path)
 }
 
 // numbers are the arguments from the second on.

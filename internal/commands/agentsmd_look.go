@@ -2,7 +2,6 @@ package commands
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -147,10 +146,7 @@ func showRules(c *call) error {
 	if host != agentsmd.HostCodex && host != agentsmd.HostClaude {
 		return invalid("use --host codex or --host claude", "there is no host %q", host)
 	}
-	dir := c.Args().First()
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(c.dir(), dir)
-	}
+	dir := c.at(c.Args().First())
 	return c.keeper(func(k *agentsmd.Keeper) error {
 		out, err := k.Rules(c.ctx, dir, host)
 		if err != nil {

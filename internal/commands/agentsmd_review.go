@@ -158,6 +158,11 @@ func collect(c *call) error {
 		Sources: c.StringSlice("source"), Sessions: c.StringSlice("session"), ExplicitRoots: c.StringSlice("project-root"), OnlyRoots: c.StringSlice("only-root"),
 		Settle: c.Duration("settle"), MaxRecords: c.Int("max-records"), QuotaMin: c.Int("quota-min"),
 	}
+	for _, dirs := range [][]string{o.ExplicitRoots, o.OnlyRoots} {
+		for i := range dirs {
+			dirs[i] = c.at(dirs[i])
+		}
+	}
 	for _, s := range o.Sources {
 		if s != "codex" && s != "claude-code" {
 			return invalid("use codex or claude-code", "there is no source %q", s)
@@ -183,7 +188,7 @@ func collect(c *call) error {
 		case what == "noninteractive":
 			o.Noninteractive = true
 		case strings.HasSuffix(what, ".jsonl"):
-			o.Files = append(o.Files, what)
+			o.Files = append(o.Files, c.at(what))
 		default:
 			return invalid("use processed, noninteractive, or a FILE.jsonl", "there is nothing called %q to include", what)
 		}

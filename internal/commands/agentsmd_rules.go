@@ -322,7 +322,7 @@ func (c *call) own(do func(*agentsmd.Keeper, context.Context, agentsmd.OwnOption
 		return err
 	}
 	return c.keeper(func(k *agentsmd.Keeper) error {
-		rep, err := do(k, c.ctx, agentsmd.OwnOptions{Rule: c.Args().First(), Dir: filepath.Join(c.dir(), c.String("dir")), Global: c.Bool("global"), Said: said})
+		rep, err := do(k, c.ctx, agentsmd.OwnOptions{Rule: c.Args().First(), Dir: c.at(c.String("dir")), Global: c.Bool("global"), Said: said})
 		if err != nil {
 			return err
 		}
@@ -338,10 +338,7 @@ func adopt(c *call) error {
 	if err != nil {
 		return err
 	}
-	name := c.Args().First()
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(c.dir(), name)
-	}
+	name := c.at(c.Args().First())
 	return c.keeper(func(k *agentsmd.Keeper) error {
 		out, err := k.Adopt(c.ctx, name, c.confirm)
 		if err != nil {
@@ -406,9 +403,7 @@ func prefer(c *call) error {
 			}
 			roots := c.StringSlice("root")
 			for i := range roots {
-				if !filepath.IsAbs(roots[i]) {
-					roots[i] = filepath.Join(c.dir(), roots[i])
-				}
+				roots[i] = c.at(roots[i])
 			}
 			paths, perr := k.AutoPaths(c.ctx, roots, c.Bool("global"))
 			if perr != nil {
