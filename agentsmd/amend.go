@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"assent/boundary"
 	"assent/store"
@@ -42,7 +43,12 @@ func (k *Keeper) Amend(ctx context.Context, o AmendOptions) (out Amended, err er
 		if err := r.decide(); err != nil {
 			return err
 		}
-		out.Planned, err = r.publish()
+		if d := r.all[0]; d.dead {
+			return fault("decision-stale", fmt.Sprintf("agentsmd restore %q --dir DIR, if the user brings it back", o.Text), "%s", d.Note)
+		}
+		if out.Planned, err = r.publish(); err == nil && out.Exit != 0 && o.Apply { // nothing is kept of what cannot be done
+			err = issueError(out.Planned)
+		}
 		return err
 	})
 	if err != nil || out.Exit != 0 || !o.Apply {
@@ -50,8 +56,25 @@ func (k *Keeper) Amend(ctx context.Context, o AmendOptions) (out Amended, err er
 	}
 	release() // apply takes it itself, and a person may have to be asked
 	rep, err := k.Apply(ctx, ApplyOptions{Plan: out.Plan, All: true, Said: o.Said})
-	out.Report, out.Exit = &rep, rep.Exit
+	if out.Report, out.Exit = &rep, rep.Exit; err != nil || rep.Exit != 0 {
+		k.drop(ctx, out.Plan)
+	}
 	return out, err
+}
+
+// drop closes what is pending of a plan that was made for one call, which failed.
+func (k *Keeper) drop(ctx context.Context, plan string) {
+	s, err := k.state(ctx)
+	if err != nil {
+		return
+	}
+	e := AuditEntry{Event: "failed", Plan: plan, Effects: []Effect{{Op: opPlanClosed, ID: plan, At: k.now()}}}
+	for id, p := range s.Pending {
+		if p.Plan == plan {
+			e.Effects = append(e.Effects, Effect{Op: opClosed, ID: id, Plan: plan, Text: string(Void)})
+		}
+	}
+	_ = k.append(ctx, e)
 }
 
 // amending makes the plan of one edited item.
@@ -179,6 +202,9 @@ func editsOf(s *State, id string) (out []Effect) {
 func (k *Keeper) Reject(ctx context.Context, plan string, numbers []int, reason string) (rep Report, err error) {
 	if len(numbers) == 0 {
 		return rep, fault("selection-missing", "", "which items?")
+	}
+	if n := len([]rune(strings.TrimSpace(reason))); n == 0 || n > 2000 {
+		return rep, fault("reason", "", "the reason has %d characters", n)
 	}
 	release, err := k.begin(ctx)
 	if err != nil {

@@ -337,6 +337,9 @@ func (a *applying) item(ctx context.Context, d *Decision, plan PlanState) error 
 		if ProjectScope(now.Key) != d.ScopeKey {
 			return fault("scope-moved", "", "item %d: %s is another project by now", d.Number, d.Root)
 		}
+		if targetPath(d.Root) == a.k.GlobalPath() {
+			return notProject(d.Root)
+		}
 		if !slices.Contains(a.batch.AllowedRoots, d.Root) {
 			return fault("root-not-allowed", "", "%s is no root of the run", d.Root)
 		}
@@ -467,7 +470,7 @@ func (a *applying) agreed(ctx context.Context, yes Yes) error {
 	a.yes.At = a.k.now()
 	if a.k.Env.Who != nil {
 		name, email, _ := a.k.Env.Who(ctx)
-		a.yes.By = approval.Person{Name: name, Email: email}
+		a.yes.By = approval.Person{Name: strings.ToValidUTF8(name, "?"), Email: strings.ToValidUTF8(email, "?")}
 	}
 	if a.o.Auto {
 		return nil
@@ -560,6 +563,8 @@ type Journal struct {
 	Gone          []string            `json:"gone"`
 	Wanted        bool                `json:"commit_wanted"`
 	Head          string              `json:"head"`
+	Branch        string              `json:"branch"`
+	Stands        []string            `json:"stands"` // satisfied by what stands in the block
 	Commit        string              `json:"commit"` // that was made, "" before
 	Skip          string              `json:"skip"`
 	Lifts         map[string][]string `json:"lifts"`
@@ -594,7 +599,7 @@ func (a *applying) target(ctx context.Context, path string, mine []*Decision) (o
 		j.Applied = ids(mine)
 		return o, err
 	}
-	j.State, j.Existed, j.Before, j.Old, o.before = f.block.State(published(a.state, path)), f.exists, string(f.digest()), f.src, f.src
+	j.State, j.Existed, j.Before, j.Old, o.before = f.block.State(published(a.state, path, j.Scope)), f.exists, string(f.digest()), f.src, f.src
 	if a.o.Auto {
 		if j.State == Drifted {
 			err = fault("block-drifted", "agentsmd adopt "+path, "somebody edited the block of %s", path)
@@ -643,7 +648,7 @@ func (a *applying) target(ctx context.Context, path string, mine []*Decision) (o
 		return o, err
 	}
 	defer c.close()
-	j.Skip, j.Wanted, j.Head = c.skip, c.skip == "", c.entry.Commit
+	j.Skip, j.Wanted, j.Head, j.Branch = c.skip, c.skip == "", c.entry.Commit, c.branch
 	return o, a.k.carry(ctx, &o, f, c)
 }
 
@@ -663,6 +668,9 @@ func (a *applying) remaining(ctx context.Context, f *file, mine []*Decision, j *
 		done := d.Action == Add && (effective[key] || elsewhere[key] && !d.Restore && !d.Override)
 		if done {
 			j.Satisfied = append(j.Satisfied, d.ID)
+			if f.block.Has(key) {
+				j.Stands = append(j.Stands, d.ID)
+			}
 			continue
 		}
 		for _, old := range d.Olds() {
@@ -897,7 +905,7 @@ func (k *Keeper) entries(s *State, o *outcome, id string, plan *Plan, call strin
 				continue
 			}
 			satisfied := slices.Contains(j.Satisfied, did)
-			e.Effects = decided(s, d, id, j.Lifts[did], satisfied, at)
+			e.Effects = decided(s, d, id, j.Lifts[did], satisfied, slices.Contains(j.Stands, did), at)
 			if d.Supersedes != "" {
 				e.Event = "edited-accepted"
 			}
@@ -906,13 +914,47 @@ func (k *Keeper) entries(s *State, o *outcome, id string, plan *Plan, call strin
 			target = &AuditTarget{Path: j.Path, Old: j.Before, New: j.After}
 		}
 	}
-	if o.err == nil && j.After != j.Before && len(out) > 0 {
-		if b, err := ParseBlock(j.Path, o.after); err == nil && b.Present {
-			last := &out[len(out)-1]
-			last.Effects = append(last.Effects, Effect{Op: opBlock, ID: j.Path, Block: &Published{Body: digest(b.Body()), Rules: b.Keys(), Earlier: []string{}, At: at}})
+	if o.err == nil && (j.After != j.Before || len(j.Stands) > 0) && len(out) > 0 {
+		last := &out[len(out)-1]
+		if p, ok := publishes(published(s, j.Path, j.Scope), o, plan); ok {
+			p.At = at
+			last.Effects = append(last.Effects, Effect{Op: opBlock, ID: j.Path, Block: &p})
 		}
 	}
 	return out
+}
+
+// publishes is what is known of a block after a change: what was known before, and the change.
+// Another hand's edits do not become ours by it.
+func publishes(known *Published, o *outcome, plan *Plan) (p Published, ok bool) {
+	j := &o.journal
+	after, err := ParseBlock(j.Path, o.after)
+	if err != nil || !after.Present {
+		return p, false
+	}
+	rules := after.Keys()
+	if known != nil {
+		rules = slices.Clone(known.Rules)
+		for _, list := range [][]string{j.Applied, j.Stands} {
+			for _, id := range list {
+				d := plan.find(id)
+				if d == nil {
+					continue
+				}
+				for _, old := range d.Olds() {
+					rules = slices.DeleteFunc(rules, func(r string) bool { return r == Norm(old) })
+				}
+				if key := Norm(d.Instruction); key != "" && !slices.Contains(rules, key) {
+					rules = append(rules, key)
+				}
+			}
+		}
+	}
+	p = Published{Scope: j.Scope, Rules: rules, Earlier: []string{}}
+	if have := after.Keys(); len(after.Foreign) == 0 && slices.Equal(slices.Sorted(slices.Values(have)), slices.Sorted(slices.Values(rules))) {
+		p.Body, p.Rules = digest(after.Body()), have
+	}
+	return p, true
 }
 
 // closes are the pending items that are answered with one: those that it edits, whatever edits they
@@ -950,7 +992,7 @@ func closes(s *State, did, edits string, selected []string) (out []Effect) {
 }
 
 // decided are the effects of a decision that is written, or of one that holds already.
-func decided(s *State, d *Decision, plan string, lifts []string, satisfied bool, at string) (out []Effect) {
+func decided(s *State, d *Decision, plan string, lifts []string, satisfied, stands bool, at string) (out []Effect) {
 	status := Applied
 	if satisfied {
 		status = Satisfied
@@ -960,6 +1002,9 @@ func decided(s *State, d *Decision, plan string, lifts []string, satisfied bool,
 		out = append(out, Effect{Op: opLift, IDs: lifts, Plan: plan})
 	}
 	if satisfied {
+		if c := RuleID(KindRule, d.ScopeKey, d.Instruction); stands { // it has a yes now, whoever wrote it there
+			out = append(out, Effect{Op: opRule, ID: c, Rule: &RuleEvidence{Path: d.TargetPath, Scope: d.ScopeKey, Text: d.Instruction, Decision: d.ID, Plan: plan, Evidence: orNone(joinEvidence(s.RuleEvidence[c].Evidence, d.Evidence)), Replaced: []string{}, UpdatedAt: at}})
+		}
 		return out
 	}
 	entry := func(kind, text string, evidence []Evidence) *Entry {

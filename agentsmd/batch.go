@@ -68,6 +68,7 @@ func (c *collecting) batch(ctx context.Context) (*Batch, error) {
 			b.CurrentSessions = append(b.CurrentSessions, s)
 		}
 	}
+	b.Warnings = c.warnings
 	for _, r := range c.files {
 		if cur, ok := r.moved(); ok {
 			b.Cursors[r.key] = cur
@@ -200,7 +201,7 @@ func (c *collecting) reread(ctx context.Context, cur Cursor) (out []Record) {
 		return nil
 	}
 	f := File{Path: cur.Path, Name: filepath.Base(cur.Path), FS: os.DirFS(filepath.Dir(cur.Path))}
-	if _, err := os.Stat(cur.Path); err != nil {
+	if info, err := os.Stat(cur.Path); err != nil || !info.Mode().IsRegular() {
 		c.warn("%s is gone, so nothing of it is shown as context", cur.Path)
 		return nil
 	}

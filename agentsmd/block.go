@@ -201,7 +201,8 @@ const (
 
 // Published is what was last written to a file's block.
 type Published struct {
-	Body    string   `json:"body_sha256"`
+	Scope   string   `json:"scope_key"`
+	Body    string   `json:"body_sha256"`    // "" while another hand is in it
 	Rules   []string `json:"rules"`          // keys, in order
 	Earlier []string `json:"earlier_sha256"` // bodies before, newest last
 	At      string   `json:"at"`
@@ -224,7 +225,7 @@ func (b *Block) State(known *Published) BlockState {
 		return Current
 	}
 	body := digest(b.Body())
-	if body == known.Body && b.Legacy == "" {
+	if known.Body != "" && body == known.Body && b.Legacy == "" {
 		return Current
 	}
 	if body == known.Body || slices.Contains(known.Earlier, body) || slices.Equal(b.Keys(), known.Rules) {

@@ -47,9 +47,12 @@ func chainDirs(ctx context.Context, root string, env []string) ([]string, error)
 	return out, err
 }
 
-// chainFile is the file that Codex reads in a directory: the override, if there is one.
-func chainFile(dir string) (name string, size int64) {
+// chainFile is the file that a host reads in a directory: Codex the override, if there is one.
+func chainFile(dir, host string) (name string, size int64) {
 	for _, n := range []string{OverrideName, FileName} {
+		if host == HostClaude && n == OverrideName {
+			continue
+		}
 		if info, err := os.Stat(filepath.Join(dir, n)); err == nil && info.Mode().IsRegular() {
 			return filepath.Join(dir, n), info.Size()
 		}
@@ -73,7 +76,7 @@ func (k *Keeper) chainWarnings(ctx context.Context, changed string, size int) (o
 	}
 	budget := chainBytes(root)
 	for _, dir := range dirs {
-		links := chain(root, dir)
+		links := chain(root, dir, HostCodex)
 		used := 0
 		for i := range links {
 			if links[i].Path == changed {
@@ -103,7 +106,7 @@ type ChainLink struct {
 }
 
 // chain are the files from a root down to a directory below it, in reading order.
-func chain(root, dir string) (out []ChainLink) {
+func chain(root, dir, host string) (out []ChainLink) {
 	at := root
 	steps := append([]string{""}, strings.Split(dir, "/")...)
 	for _, step := range steps {
@@ -111,7 +114,7 @@ func chain(root, dir string) (out []ChainLink) {
 			continue
 		}
 		at = filepath.Join(at, step)
-		if name, size := chainFile(at); name != "" {
+		if name, size := chainFile(at, host); name != "" {
 			out = append(out, ChainLink{Path: name, Bytes: int(size)})
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,6 +33,7 @@ type Chunked struct {
 	SchemaVersion int           `json:"schema_version"`
 	Run           string        `json:"run_id"`
 	Chunks        []ChunkResult `json:"chunks"`
+	Warnings      []string      `json:"warnings"`
 }
 
 // ChunkResult is one file to review.
@@ -65,10 +65,7 @@ func (k *Keeper) Chunk(ctx context.Context, o ChunkOptions) (Chunked, error) {
 		if err := k.homeOf(b); err != nil {
 			return err
 		}
-		m, chunks, err := k.chunks(ctx, b, sum, s, o)
-		if err != nil {
-			return err
-		}
+		m, chunks, warnings := k.chunks(b, sum, s, o)
 		old, err := tx.Read(manifestName(run))
 		if err != nil {
 			return err
@@ -84,7 +81,7 @@ func (k *Keeper) Chunk(ctx context.Context, o ChunkOptions) (Chunked, error) {
 			}
 			return digest(data), tx.Put(store.State, n, data, before.Digest)
 		}
-		out = Chunked{SchemaVersion: SchemaVersion, Run: run, Chunks: []ChunkResult{}}
+		out = Chunked{SchemaVersion: SchemaVersion, Run: run, Chunks: []ChunkResult{}, Warnings: append([]string{}, warnings...)}
 		for i := range chunks {
 			c := &chunks[i]
 			if m.Chunks[i].SHA256, err = put(chunkName(run, c.Number), c); err != nil {
@@ -128,7 +125,7 @@ func removeAll(tx *store.Tx, dir string) error {
 }
 
 // chunks fills them, project by project in the order of their first records.
-func (k *Keeper) chunks(ctx context.Context, b *Batch, sum string, s *State, o ChunkOptions) (*Manifest, []Chunk, error) {
+func (k *Keeper) chunks(b *Batch, sum string, s *State, o ChunkOptions) (_ *Manifest, _ []Chunk, warnings []string) {
 	if o.MaxRecords <= 0 {
 		o.MaxRecords = DefaultChunkRecords
 	}
@@ -165,7 +162,7 @@ func (k *Keeper) chunks(ctx context.Context, b *Batch, sum string, s *State, o C
 		if g != "" {
 			head.ProjectKey = byGroup[g][0].ProjectKey
 		}
-		k.surroundings(ctx, &head, s)
+		warnings = append(warnings, k.surroundings(&head, s)...)
 		for size(head) > o.MaxChars/2 && len(head.Effective)+len(head.Closed) > 0 { // the newest stay
 			head.EffectiveOmitted += (len(head.Effective) + 1) / 2
 			head.ClosedOmitted += (len(head.Closed) + 1) / 2
@@ -187,7 +184,8 @@ func (k *Keeper) chunks(ctx context.Context, b *Batch, sum string, s *State, o C
 	for i := range out {
 		out[i].Of = len(out)
 	}
-	return m, out, nil
+	slices.Sort(warnings)
+	return m, out, slices.Compact(warnings)
 }
 
 // size is the code points of a value's document.
@@ -286,7 +284,7 @@ func shorten(s string, most int) string {
 
 // surroundings adds the rules in effect where the chunk's records come from, and what is closed
 // there. A file that cannot be read is seen when something is planned for it.
-func (k *Keeper) surroundings(ctx context.Context, c *Chunk, s *State) {
+func (k *Keeper) surroundings(c *Chunk, s *State) (warnings []string) {
 	paths, scopes := []string{k.GlobalPath()}, []string{GlobalScope}
 	if c.Root != nil {
 		paths = append(paths, filepath.Join(*c.Root, FileName))
@@ -294,8 +292,15 @@ func (k *Keeper) surroundings(ctx context.Context, c *Chunk, s *State) {
 	}
 	c.Effective, c.Closed = []EffectiveRule{}, []ClosedRule{}
 	for _, path := range paths {
-		src, err := os.ReadFile(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) || len(src) > maxFile {
+		src, err := readPlain(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil && !utf8.Valid(src) {
+			err = fmt.Errorf("%s is not UTF-8", path)
+		}
+		if err != nil {
+			warnings = append(warnings, err.Error()+": its rules are not shown")
 			continue
 		}
 		c.Effective = append(c.Effective, effectiveRules(path, src)...)
@@ -308,6 +313,7 @@ func (k *Keeper) surroundings(ctx context.Context, c *Chunk, s *State) {
 		}
 	}
 	slices.SortFunc(c.Closed, func(a, b ClosedRule) int { return strings.Compare(a.At+a.ID, b.At+b.ID) })
+	return warnings
 }
 
 // effectiveRules lists the paragraphs of a file, with those of the managed block marked.
@@ -320,7 +326,8 @@ func effectiveRules(path string, src []byte) (out []EffectiveRule) {
 	for _, p := range d.Paragraphs() {
 		line, _ := d.Position(p.At)
 		managed := err == nil && b.Present && p.At >= b.Start.End && p.At < b.End.Start
-		out = append(out, EffectiveRule{strings.Join(p.Lines, " "), fmt.Sprintf("%s:%d", path, line), managed})
+		text, _ := Redact(strings.Join(p.Lines, " "))
+		out = append(out, EffectiveRule{text, fmt.Sprintf("%s:%d", path, line), managed})
 	}
 	return out
 }

@@ -18,8 +18,8 @@ type claude struct{}
 
 func (claude) Name() string { return "claude-code" }
 
-func (claude) Files(ctx context.Context, fsys fs.FS) ([]File, error) {
-	return filesBelow(ctx, fsys, []string{"projects"}, func(name string) bool { return strings.Count(name, "/") == 2 || delegatedName(name) })
+func (claude) Files(ctx context.Context, fsys fs.FS, warn func(string)) ([]File, error) {
+	return filesBelow(ctx, fsys, warn, []string{"projects"}, func(name string) bool { return strings.Count(name, "/") == 2 || delegatedName(name) })
 }
 
 // delegatedName reports a transcript of an agent that another one started.

@@ -22,19 +22,29 @@ type codex struct{}
 
 func (codex) Name() string { return "codex" }
 
-func (codex) Files(ctx context.Context, fsys fs.FS) ([]File, error) {
-	return filesBelow(ctx, fsys, []string{"sessions", "archived_sessions"}, func(string) bool { return true })
+func (codex) Files(ctx context.Context, fsys fs.FS, warn func(string)) ([]File, error) {
+	return filesBelow(ctx, fsys, warn, []string{"sessions", "archived_sessions"}, func(string) bool { return true })
 }
 
 // filesBelow lists the transcripts below directories: regular files, and links to them once.
-func filesBelow(ctx context.Context, fsys fs.FS, dirs []string, keep func(name string) bool) (out []File, err error) {
+func filesBelow(ctx context.Context, fsys fs.FS, warn func(string), dirs []string, keep func(name string) bool) (out []File, err error) {
 	for _, dir := range dirs {
 		err := fs.WalkDir(fsys, dir, func(name string, d fs.DirEntry, err error) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err != nil || d.IsDir() {
-				return nil // what cannot be listed is as if it were not there yet
+			if err != nil {
+				if !errors.Is(err, fs.ErrNotExist) {
+					warn(name + " cannot be read")
+				}
+				return nil
+			}
+			if d.IsDir() {
+				return nil
+			}
+			if info, err := fs.Stat(fsys, name); d.Type()&fs.ModeSymlink != 0 && (err != nil || info.IsDir()) {
+				warn(name + " is a link to a directory or to nothing, and is not followed")
+				return nil
 			}
 			if !strings.HasSuffix(name, ".jsonl") && !strings.HasSuffix(name, ".jsonl.zst") || !keep(name) {
 				return nil

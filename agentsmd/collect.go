@@ -199,7 +199,7 @@ func (c *collecting) read(ctx context.Context) error {
 		if fsys == nil {
 			continue
 		}
-		files, err := source.Files(ctx, fsys)
+		files, err := source.Files(ctx, fsys, func(w string) { c.warn("%s", filepath.Join(home, filepath.FromSlash(w))) })
 		if err != nil {
 			return err
 		}
@@ -349,6 +349,9 @@ func headOf(f File) (sum string, size int64, err error) {
 
 // sameHead reports whether a file begins as it did when a cursor was made.
 func sameHead(f File, cur Cursor) bool {
+	if info, err := fs.Stat(f.FS, f.Name); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
 	file, err := f.FS.Open(f.Name)
 	if err != nil {
 		return false

@@ -3,12 +3,11 @@ package agentsmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 
+	"assent/finding"
 	"assent/repo"
-	"assent/store"
 )
 
 // Reasons why a file is written and not committed.
@@ -27,6 +26,7 @@ type committing struct {
 	repo   *repo.Repo
 	skip   string // why there is none; "" if there is
 	entry  repo.PathEntry
+	branch string
 	commit repo.PathCommit
 }
 
@@ -86,6 +86,9 @@ func (k *Keeper) prepare(ctx context.Context, f *file, after []byte, scope strin
 		return c, fault("git-state", "git restore --staged "+FileName+", or add --no-commit", "the removal of %s is staged", f.path)
 	}
 	if err := k.suits(ctx, c.repo); err != nil {
+		return c, err
+	}
+	if c.branch, err = c.repo.Branch(ctx); err != nil {
 		return c, err
 	}
 	c.commit = repo.PathCommit{Path: FileName, HeadID: c.entry.Head, IndexID: c.entry.Index, Message: message}
@@ -190,10 +193,19 @@ func gitFault(err error) error {
 	case errors.Is(err, repo.ErrMoved):
 		return fault("head-moved", "", "%v", err)
 	case errors.Is(err, repo.ErrLocked):
-		return fmt.Errorf("%w (%w)", store.ErrBusy, err)
+		return &indexHeld{err}
 	}
 	return err
 }
+
+// indexHeld is another Git command at work: nothing was done, and later it will go.
+type indexHeld struct{ err error }
+
+func (e *indexHeld) Error() string {
+	return e.err.Error() + ": wait for it to end, or remove the file if nothing runs"
+}
+func (e *indexHeld) ExitCode() int { return finding.ExitBusy }
+func (e *indexHeld) Code() string  { return "agentsmd/busy" }
 
 // message is that of the commit: a line for each rule that goes or comes, and the plan.
 func message(plan string, decisions []*Decision) string {

@@ -71,13 +71,24 @@ func (k *Keeper) convergeCall(ctx context.Context, call string, journals []Journ
 		id, plan, err = readPlan(r, s, journals[0].Plan)
 		return err
 	})
-	if err != nil {
-		return nil, err
+	lost := err
+	if lost != nil { // nobody can say what was to be done: what was not is taken back
+		id, plan = journals[0].Plan, &Plan{Mode: Suggest}
 	}
 	var outcomes []outcome
 	for _, j := range journals {
 		o := outcome{journal: j, noted: true, before: j.Old}
-		what := k.finish(ctx, &o, plan)
+		what := ""
+		if lost != nil {
+			if o.err = lost; k.landed(ctx, &j) {
+				what = fmt.Sprintf("%s is committed as %.10s, and its plan is lost: %v", j.Path, j.Commit, lost)
+			} else {
+				o.err = k.rollback(ctx, &o, lost)
+				what = fmt.Sprintf("%s was brought back: %v", j.Path, o.err)
+			}
+		} else {
+			what = k.finish(ctx, &o, plan)
+		}
 		if errors.Is(o.err, errCrash) {
 			return done, o.err
 		}
@@ -170,6 +181,11 @@ func (k *Keeper) finishCommit(ctx context.Context, o *outcome, plan *Plan) error
 	if !slices.Equal(ids(todo), j.Applied) {
 		return fault("plan-structure", "", "the plan has not the decisions that were written")
 	}
+	if branch, err := r.Branch(ctx); err != nil {
+		return err
+	} else if branch != j.Branch {
+		return fault("head-moved", "", "HEAD of %s is %s by now, and was %s", r.Root, branch, j.Branch)
+	}
 	if entry.Commit != j.Head {
 		if after, err := k.replay(r, entry.Head, j.Path+" in HEAD", edits); err == nil {
 			if id, err := r.RawBlobOf(ctx, after); err == nil && id == entry.Head { // HEAD says so already, by whatever commit
@@ -191,6 +207,19 @@ func (k *Keeper) finishCommit(ctx context.Context, o *outcome, plan *Plan) error
 	}
 	j.Commit = ""
 	return k.commit(ctx, o, c)
+}
+
+// logHolds holds the log to its chain before anything is written: what cannot be noted must not
+// happen.
+func (k *Keeper) logHolds(ctx context.Context) error {
+	if err := k.recoverFiles(ctx); err != nil {
+		return err
+	}
+	rep, err := k.Store.VerifyLog(ctx, AuditLog)
+	if err == nil && rep.Problem != "" {
+		err = fault("audit-broken", "", "%s", rep.Problem)
+	}
+	return err
 }
 
 // mend is converge for a command that looks at the state before it takes the lock.

@@ -31,6 +31,8 @@ type Decision struct {
 	Status          Status     `json:"status"`
 	Note            string     `json:"note,omitzero"` // why the program made it a no-op
 	Diff            string     `json:"diff"`
+
+	dead bool // a no-op because it was withdrawn or rejected
 }
 
 // Olds are the rules that go.
@@ -55,6 +57,12 @@ func (d *Decision) ruleID() string {
 // settle makes it a no-op.
 func (d *Decision) settle(note string, args ...any) {
 	d.Status, d.Note, d.Diff = Settles, fmt.Sprintf(note, args...), ""
+}
+
+// dies makes it a no-op because what it proposes was withdrawn or rejected.
+func (d *Decision) dies(note string, args ...any) {
+	d.settle(note, args...)
+	d.dead = true
 }
 
 // live reports whether it is still to change something.

@@ -2,9 +2,12 @@ package agentsmd
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,6 +99,9 @@ func (k *Keeper) Evidence(ctx context.Context, o EvidenceOptions) (out EvidenceE
 func readEvents(ctx context.Context, rec *Record, o EvidenceOptions) (out EvidenceEvents, err error) {
 	out = EvidenceEvents{SchemaVersion: SchemaVersion, Record: rec.ID, Events: []EvidenceEvent{}}
 	f := File{Path: rec.Source.Path, Name: filepath.Base(rec.Source.Path), FS: os.DirFS(filepath.Dir(rec.Source.Path))}
+	if !stillThere(f, rec.Source) {
+		return out, fault("evidence-gone", "", "%s is not there any more, or holds something else where the record stood", rec.Source.Path)
+	}
 	from := Place{}
 	if o.Start >= rec.Source.LineStart { // the record's first line is known by its byte
 		from = Place{Offset: rec.Source.ByteStart, Line: rec.Source.LineStart - 1}
@@ -131,6 +137,25 @@ func readEvents(ctx context.Context, rec *Record, o EvidenceOptions) (out Eviden
 		out.Events = append(out.Events, EvidenceEvent{l.number, kind, text})
 	}
 	return out, ctx.Err()
+}
+
+// stillThere reports whether a transcript holds the bytes that a record was read from.
+func stillThere(f File, s SourceRef) bool {
+	if info, err := fs.Stat(f.FS, f.Name); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	file, err := f.FS.Open(f.Name)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	at, ok := file.(io.ReaderAt)
+	if !ok {
+		return false
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, io.NewSectionReader(at, s.ByteStart, s.ByteEnd-s.ByteStart))
+	return err == nil && n == s.ByteEnd-s.ByteStart && hex.EncodeToString(h.Sum(nil)) == s.SHA256
 }
 
 // event is a line of a transcript as a reviewer sees it: its kind, and its text.

@@ -74,32 +74,37 @@ func (g *gates) judge(d *Decision) (lifts []string, err error) {
 	}
 	for _, b := range tombstones {
 		if !slices.Contains(lifts, b.id) {
-			d.settle("withdrawn on %s (%s): %s", day(b.entry.At), b.id, b.entry.Text)
+			d.dies("withdrawn on %s (%s): %s", day(b.entry.At), b.id, b.entry.Text)
 			return nil, nil
 		}
 	}
 	for _, b := range rejections {
 		if !slices.Contains(lifts, b.id) {
-			d.settle("rejected on %s (%s): %s", day(b.entry.At), b.id, b.entry.Text)
+			d.dies("rejected on %s (%s): %s", day(b.entry.At), b.id, b.entry.Text)
 			return nil, nil
 		}
 	}
-	if d.Action != Remove && !d.Restore && g.deletedByHand(d) {
-		d.settle("the rule was taken out of %s by hand", d.TargetPath)
-		return nil, nil
+	if d.Action != Remove && g.deletedByHand(d) {
+		if at := published(g.state, d.TargetPath, d.ScopeKey).At; d.Restore && !g.newer(d, at) {
+			return nil, fault("restore-unproved", "", "the rule was taken out of %s by hand after %s, and no quote of the decision is newer", d.TargetPath, at)
+		}
+		if !d.Restore {
+			d.dies("the rule was taken out of %s by hand", d.TargetPath)
+			return nil, nil
+		}
 	}
 	return lifts, nil
 }
 
 // deletedByHand reports a rule that was written once, and that somebody took away.
 func (g *gates) deletedByHand(d *Decision) bool {
-	known, ok := g.state.Blocks[d.TargetPath]
+	known := published(g.state, d.TargetPath, d.ScopeKey)
 	key := Norm(d.Instruction)
-	if !ok || !slices.Contains(known.Rules, key) || g.block == nil {
+	if known == nil || !slices.Contains(known.Rules, key) || g.block == nil {
 		return false
 	}
 	b, err := g.block(d.TargetPath)
-	return err == nil && !b.Has(key) && b.State(&known) == Drifted // an older branch has fewer rules, too
+	return err == nil && !b.Has(key) && b.State(known) == Drifted // an older branch has fewer rules, too
 }
 
 // newer reports whether a quote of a decision is from a record that began after a time.

@@ -145,10 +145,11 @@ func (k *Keeper) identify(ctx context.Context, dir string, s *State) (p Project,
 		return p, nil
 	}
 	r, err := repo.Open(ctx, dir, repo.Foreign(k.Git))
-	if err != nil || r.Root == "" {
-		if err == nil {
-			r.Close()
-		} else if !errors.Is(err, repo.ErrNoRepo) {
+	if err == nil && r.Root == "" { // inside of a Git directory, or a bare repository
+		return p, r.Close()
+	}
+	if err != nil {
+		if !errors.Is(err, repo.ErrNoRepo) {
 			return p, fmt.Errorf("%s: %w", dir, err)
 		}
 		real, err := filepath.EvalSymlinks(dir)
@@ -348,6 +349,22 @@ func orEmpty(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+// readPlain reads a regular file, through a link if it is one: what is none, such as a FIFO, is never
+// opened.
+func readPlain(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", name)
+	}
+	if err == nil && info.Size() > maxFile {
+		err = fmt.Errorf("%s has more than %d bytes", name, maxFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(name)
 }
 
 // homeFS is the file system below a home, through a link to it once; nil if it is not there.

@@ -361,3 +361,18 @@ func TestRootMoved(t *testing.T) {
 		t.Error("something was written")
 	}
 }
+
+// accept says yes to whatever is shown, as a person at a terminal does.
+func accept(s approval.Statement) (approval.Given, error) {
+	return approval.Given{Method: approval.MethodTerminal, Statement: s}, nil
+}
+
+func (l *learner) decidesFor(run string, decisions ...map[string]any) error {
+	l.t.Helper()
+	data, err := json.Marshal(decisions)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	_, err = l.SubmitDecisions(context.Background(), bytes.NewReader(data), run, 1, boundary.Door{})
+	return err
+}

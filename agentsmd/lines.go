@@ -65,13 +65,12 @@ type lineReader struct {
 
 // openLines opens a transcript at a place. A first line is read past its byte order mark.
 func openLines(f File, from Place, wanted func(string) bool, warn func(string)) (*lineReader, error) {
+	if info, err := fs.Stat(f.FS, f.Name); err != nil || !info.Mode().IsRegular() { // a FIFO would wait for ever
+		return nil, errors.Join(err, fmt.Errorf("%s is no regular file", f.Path))
+	}
 	file, err := f.FS.Open(f.Name)
 	if err != nil {
 		return nil, err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
 	}
 	if err == nil && from.Offset > 0 {
 		s, ok := file.(io.Seeker)

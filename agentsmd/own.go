@@ -74,6 +74,9 @@ func deletedRule(s *State, scope, text string) bool {
 // own makes a record of the user's own words, one decision of it, and plans and applies that
 // under one lock.
 func (k *Keeper) own(ctx context.Context, o OwnOptions, event string, make func(*State, string) (DecisionPayload, error)) (rep Report, err error) {
+	if Norm(o.Rule) == "" {
+		return rep, fault("rule-unknown", "", "which rule?")
+	}
 	if err := k.mend(ctx); err != nil {
 		return rep, err
 	}
@@ -169,7 +172,10 @@ func (k *Keeper) own(ctx context.Context, o OwnOptions, event string, make func(
 	if err := a.agreed(ctx, yes); err != nil {
 		return rep, err
 	}
-	return a.write(ctx)
+	if rep, err = a.write(ctx); rep.Exit != 0 { // his next word is another act
+		k.drop(ctx, out.Plan)
+	}
+	return rep, err
 }
 
 // ownYes is the user's yes to his own act: the words that he gave, or a yes on the terminal.
@@ -357,9 +363,6 @@ func (k *Keeper) adoption(ctx context.Context, path string, s *State) (*adoption
 	if err != nil {
 		return nil, err
 	}
-	if _, known := s.Blocks[path]; !f.block.Present && !known {
-		return nil, fault("rule-unknown", "", "%s has no managed block", path)
-	}
 	scope := GlobalScope
 	if path != k.GlobalPath() {
 		p, ok, err := k.project(ctx, filepath.Dir(path), s)
@@ -370,6 +373,9 @@ func (k *Keeper) adoption(ctx context.Context, path string, s *State) (*adoption
 			return nil, fault("root-not-allowed", "name the AGENTS.md at the top of the project", "%s is not at the top of its project", path)
 		}
 		scope = ProjectScope(p.Key)
+	}
+	if !f.block.Present && published(s, path, scope) == nil {
+		return nil, fault("rule-unknown", "", "%s has no managed block", path)
 	}
 	a := &adoption{Adopted: Adopted{SchemaVersion: SchemaVersion, Path: path, Hand: []string{}, Withdrawn: []string{}, Legacy: f.block.Legacy, Foreign: len(f.block.Foreign)}, file: f}
 	at := k.now()
@@ -406,7 +412,7 @@ func (k *Keeper) adoption(ctx context.Context, path string, s *State) (*adoption
 		}
 		a.bytes = out.Bytes
 	}
-	a.effects = append(a.effects, Effect{Op: opBlock, ID: path, Block: &Published{Body: digest(body), Rules: f.block.Keys(), Earlier: []string{}, At: at}})
+	a.effects = append(a.effects, Effect{Op: opBlock, ID: path, Block: &Published{Scope: scope, Body: digest(body), Rules: f.block.Keys(), Earlier: []string{}, At: at}})
 	return a, nil
 }
 

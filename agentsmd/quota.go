@@ -31,7 +31,7 @@ func (k *Keeper) quota(ctx context.Context, least int) (Quota, error) {
 	if fsys == nil {
 		return Quota{Status: quotaUnknown}, unknown
 	}
-	files, err := codex{}.Files(ctx, fsys)
+	files, err := codex{}.Files(ctx, fsys, func(string) {})
 	if err != nil {
 		return Quota{Status: quotaUnknown}, err
 	}

@@ -99,10 +99,20 @@ func (k *Keeper) Reconcile(ctx context.Context, o ReconcileOptions) (out Planned
 		return out, err
 	}
 	defer release()
+	overtaken := ""
+	defer func() {
+		if overtaken != "" { // nothing more comes of it; what is left of its records is collected again
+			_ = k.append(ctx, AuditEntry{Run: overtaken, Event: "refused", Error: "agentsmd/run-overtaken", Effects: []Effect{{Op: opPublished, ID: overtaken}}})
+		}
+	}()
 	_, err = k.Store.Update(ctx, func(tx *store.Tx) error {
 		out = Planned{}
 		r := &reconciling{k: k, ctx: ctx, o: o, tx: tx}
 		if err := r.open(); err != nil {
+			var f *Fault
+			if errors.As(err, &f) && f.Code == "agentsmd/run-overtaken" {
+				overtaken = r.o.Run
+			}
 			return err
 		}
 		if err := r.decide(); err != nil {
@@ -117,6 +127,10 @@ func (k *Keeper) Reconcile(ctx context.Context, o ReconcileOptions) (out Planned
 // begin takes the lock for the whole of a command, and brings what was interrupted to its end.
 func (k *Keeper) begin(ctx context.Context) (release func(), err error) {
 	if release, err = k.Store.Hold(ctx); err != nil {
+		return nil, err
+	}
+	if err := k.logHolds(ctx); err != nil {
+		release()
 		return nil, err
 	}
 	if _, err := k.converge(ctx); err != nil {
@@ -313,8 +327,16 @@ func (r *reconciling) allowed(root string) error {
 	if !slices.Contains(r.batch.AllowedRoots, root) {
 		return fault("root-not-allowed", "", "%s is no root of the run", root)
 	}
+	if targetPath(root) == r.k.GlobalPath() {
+		return notProject(root)
+	}
 	_, err := r.k.stillRoot(r.ctx, root, r.state)
 	return err
+}
+
+// notProject refuses to write the file that holds everywhere for the sake of one directory.
+func notProject(root string) error {
+	return fault("root-not-allowed", "make it a global rule", "%s has the file that holds everywhere", root)
 }
 
 // stillRoot holds a root to being there, and to being the top of its project still.
@@ -335,9 +357,10 @@ func (k *Keeper) stillRoot(ctx context.Context, root string, s *State) (Project,
 // now: of candidates the roots of their sources, else those of its evidence.
 func (k *Keeper) realProjects(ctx context.Context, s *State, d *Decision) int {
 	keys := map[string]bool{}
+	counted := k.counted(ctx, s)
 	for _, root := range d.SourceRoots {
-		if p, ok, err := k.project(ctx, root, s); err == nil && ok {
-			keys[p.Key] = true
+		if key := counted(CandidateSource{Root: &root}); key != "" {
+			keys[key] = true
 		}
 	}
 	return len(keys)
@@ -419,7 +442,7 @@ func (r *reconciling) target(path string) {
 	if r.add(mine[0], err) {
 		return
 	}
-	known := published(r.state, path)
+	known := published(r.state, path, mine[0].ScopeKey)
 	state := f.block.State(known)
 	if r.o.Mode == Auto && state == Drifted {
 		r.add(mine[0], fault("block-drifted", "agentsmd adopt "+path, "somebody edited the block of %s", path))
@@ -492,8 +515,9 @@ func (r *reconciling) target(path string) {
 
 func (p *Plan) targets(t PlanTarget) { p.Targets = append(p.Targets, t) }
 
-func published(s *State, path string) *Published {
-	if b, ok := s.Blocks[path]; ok {
+// published is what is known of a file's block; nothing, if another project stood there then.
+func published(s *State, path, scope string) *Published {
+	if b, ok := s.Blocks[path]; ok && b.Scope == scope {
 		return &b
 	}
 	return nil

@@ -72,7 +72,7 @@ func (k *Keeper) Rules(ctx context.Context, dir, host string) (out RulesDocument
 		if info, err := os.Stat(k.GlobalPath()); err == nil {
 			out.Chain = append(out.Chain, ChainLink{k.GlobalPath(), int(info.Size()), int(info.Size())})
 		}
-		links := spend(chain(p.Root, filepath.ToSlash(rel)), chainBytes(p.Root))
+		links := spend(chain(p.Root, filepath.ToSlash(rel), host), chainBytes(p.Root))
 		out.Chain = append(out.Chain, links...)
 		for _, l := range links {
 			if l.Used < l.Bytes {
@@ -92,8 +92,8 @@ func (k *Keeper) inForce(r *store.Reader, s *State, out *RulesDocument, p Projec
 	out.Rules = out.Rules[:0]
 	seen := map[string]string{}
 	for _, l := range out.Chain {
-		src, err := os.ReadFile(l.Path)
-		if err != nil || len(src) > maxFile {
+		src, err := readPlain(l.Path)
+		if err != nil {
 			out.Warnings = append(out.Warnings, l.Path+" cannot be read")
 			continue
 		}
@@ -178,7 +178,7 @@ func (k *Keeper) claudeReads(root, dir string) bool {
 			if to, err := os.Readlink(file); err == nil && filepath.Base(to) == FileName {
 				return true
 			}
-			if data, err := os.ReadFile(file); err == nil && importsRules(string(data)) {
+			if data, err := readPlain(file); err == nil && importsRules(string(data)) {
 				return true
 			}
 		}
@@ -296,7 +296,7 @@ func cutLine(s string) (name string, line int, ok bool) {
 
 // ruleAt is the rule that stands on a line of a file.
 func ruleAt(name string, line int) (string, error) {
-	src, err := os.ReadFile(name)
+	src, err := readPlain(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fault("rule-unknown", "", "there is no file %s", name)
 	}

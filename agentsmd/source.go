@@ -10,8 +10,9 @@ import (
 // Source reads the transcripts of one agent.
 type Source interface {
 	Name() string // "codex" or "claude-code"
-	// Files lists the transcripts below the agent's home. It opens none.
-	Files(ctx context.Context, fsys fs.FS) ([]File, error)
+	// Files lists the transcripts below the agent's home. It opens none. What cannot be looked at
+	// goes to warn.
+	Files(ctx context.Context, fsys fs.FS, warn func(string)) ([]File, error)
 	// Turns reads a transcript from a place on, turn by turn. What is wrong with single lines goes
 	// to warn, and reading goes on; an error ends it.
 	Turns(ctx context.Context, f File, from Place, warn func(string)) iter.Seq2[Turn, error]

@@ -591,18 +591,25 @@ func foldLog(ctx context.Context, s *store.Store) (*State, error) {
 	return state, err
 }
 
-// NoteRefusal notes in the log that a call was refused, and by which code. It has no effects; a log
-// that cannot be written takes nothing from the refusal.
-func (k *Keeper) NoteRefusal(ctx context.Context, code string) {
+// append notes an entry in the log, and what follows from it in the state.
+func (k *Keeper) append(ctx context.Context, e AuditEntry) error {
 	call, err := k.stamp()
 	if err != nil {
-		return
+		return err
 	}
-	_, _ = k.Store.Update(ctx, func(tx *store.Tx) error {
+	_, err = k.Store.Update(ctx, func(tx *store.Tx) error {
 		s, f, err := loadState(&tx.Reader)
 		if err != nil || f.Digest == "" { // nothing was ever written here
 			return err
 		}
-		return record(tx, s, f.Digest, AuditEntry{Call: call, At: k.now(), Event: "refused", Error: code})
+		e.Call, e.At = call, k.now()
+		return record(tx, s, f.Digest, e)
 	})
+	return err
+}
+
+// NoteRefusal notes in the log that a call was refused, and by which code. It has no effects; a log
+// that cannot be written takes nothing from the refusal.
+func (k *Keeper) NoteRefusal(ctx context.Context, code string) {
+	_ = k.append(ctx, AuditEntry{Event: "refused", Error: code})
 }

@@ -78,6 +78,7 @@ type StatusDocument struct {
 	Preferences   Preferences   `json:"preferences"`
 	Blocks        []StatusBlock `json:"blocks"`
 	Recovery      string        `json:"recovery"` // what must be recovered first; "" if nothing
+	Problems      []string      `json:"problems"` // plans that are lost
 }
 
 // StatusItem is one pending item.
@@ -99,7 +100,7 @@ type StatusBlock struct {
 // Status is what there is to go on with.
 func (k *Keeper) Status(ctx context.Context) (out StatusDocument, err error) {
 	err = k.Store.View(ctx, func(r *store.Reader) error {
-		out = StatusDocument{SchemaVersion: SchemaVersion, Runs: []string{}, Pending: []StatusItem{}, Closed: []ClosedRule{}, Blocks: []StatusBlock{}}
+		out = StatusDocument{SchemaVersion: SchemaVersion, Runs: []string{}, Pending: []StatusItem{}, Closed: []ClosedRule{}, Blocks: []StatusBlock{}, Problems: []string{}}
 		s, _, err := loadState(r)
 		if err != nil {
 			return err
@@ -115,7 +116,8 @@ func (k *Keeper) Status(ctx context.Context) (out StatusDocument, err error) {
 			p := s.Pending[id]
 			if plans[p.Plan] == nil {
 				if _, plans[p.Plan], err = readPlan(r, s, p.Plan); err != nil {
-					return err
+					plans[p.Plan] = &Plan{}
+					out.Problems = append(out.Problems, err.Error())
 				}
 			}
 			item := StatusItem{Plan: p.Plan, Number: p.Number, Action: Action(p.Action)}
@@ -141,7 +143,7 @@ func (k *Keeper) Status(ctx context.Context) (out StatusDocument, err error) {
 		for _, path := range slices.Sorted(maps.Keys(s.Blocks)) {
 			b := StatusBlock{Path: path}
 			if f, err := readTarget(path); err == nil {
-				b.State, b.Rules = f.block.State(published(s, path)), len(f.block.Rules)
+				b.State, b.Rules = f.block.State(published(s, path, s.Blocks[path].Scope)), len(f.block.Rules)
 			}
 			out.Blocks = append(out.Blocks, b)
 		}
@@ -151,8 +153,12 @@ func (k *Keeper) Status(ctx context.Context) (out StatusDocument, err error) {
 		}
 		return err
 	})
-	if errors.Is(err, store.ErrRecovery) {
-		out.Recovery, err = "a change was interrupted: run `agentsmd recover`", nil
+	if out.Recovery != "" {
+		if release, busy := k.Store.Hold(ctx); errors.Is(busy, store.ErrBusy) {
+			out.Recovery = "an apply is at work just now"
+		} else if busy == nil {
+			release()
+		}
 	}
 	return out, err
 }

@@ -276,6 +276,7 @@ func (k *Keeper) passingOf(ctx context.Context, s *State, b Bundle) (w passing, 
 // counted is the project that a source counts as for the rule of two: worktrees, clones and
 // forks are one; a root that is gone counts not at all.
 func (k *Keeper) counted(ctx context.Context, s *State) func(CandidateSource) string {
+	of := map[string]string{} // common directory -> key: worktrees of unrelated branches are one, too
 	return func(c CandidateSource) string {
 		if c.Root == nil {
 			return ""
@@ -284,7 +285,13 @@ func (k *Keeper) counted(ctx context.Context, s *State) func(CandidateSource) st
 		if err != nil || !ok {
 			return ""
 		}
-		return p.Key
+		if p.CommonDir == "" {
+			return p.Key
+		}
+		if of[p.CommonDir] == "" {
+			of[p.CommonDir] = p.Key
+		}
+		return of[p.CommonDir]
 	}
 }
 

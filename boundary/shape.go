@@ -2,6 +2,7 @@ package boundary
 
 import (
 	"fmt"
+	"html"
 	"maps"
 	"reflect"
 	"regexp"
@@ -375,7 +376,8 @@ func Unsafe(s, sort string) string {
 		case (r == '\n' || r == '\t') && sort != "line" && sort != "rule":
 		case joiner && sort != "line" && sort != "rule":
 		case joiner && sort == "rule" && before > 0x7f && after(s[i+utf8.RuneLen(r):]) > 0x7f:
-		case finding.Unsafe(r), r == 0xad && sort == "rule":
+		case sort == "rule" && (r == 0xfe0e || r == 0xfe0f) && before >= 0x2000: // how a symbol is drawn
+		case finding.Unsafe(r), sort == "rule" && ignorable(r):
 			return fmt.Sprintf("holds the character U+%04X, which cannot be seen or changes how text is seen", r)
 		}
 		before = r
@@ -384,6 +386,11 @@ func Unsafe(s, sort string) string {
 	case "prose":
 		return markdown.Strays([]byte(s))
 	case "rule":
+		for _, r := range html.UnescapeString(s) {
+			if (finding.Unsafe(r) || ignorable(r)) && !strings.ContainsRune(s, r) {
+				return fmt.Sprintf("holds a reference to the character U+%04X, which cannot be seen or changes how text is seen", r)
+			}
+		}
 		at, why := markdown.NoRule(s)
 		if why != "" {
 			why += fmt.Sprintf(", at character %d", utf8.RuneCountInString(s[:at])+1)
@@ -391,6 +398,17 @@ func Unsafe(s, sort string) string {
 		return why
 	}
 	return ""
+}
+
+// ignorable reports characters that are drawn as nothing, beside those that are refused everywhere
+// (Default_Ignorable_Code_Point of Unicode, and blanks that are no white space).
+func ignorable(r rune) bool {
+	switch {
+	case r == 0xad, r == 0x34f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r >= 0x180b && r <= 0x180f, r == 0x2800, r == 0x3164, r == 0xffa0,
+		r >= 0xfe00 && r <= 0xfe0f, r >= 0x1bca0 && r <= 0x1bca3, r >= 0x1d173 && r <= 0x1d17a, r >= 0xe0000 && r <= 0xe0fff:
+		return true
+	}
+	return false
 }
 
 func after(s string) rune {

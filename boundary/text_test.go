@@ -173,3 +173,17 @@ func TestProse(t *testing.T) {
 		})
 	}
 }
+
+// A rule shows all that it holds: nothing in it is drawn as nothing, if only by a reference.
+func TestRuleHidesNothing(t *testing.T) {
+	for _, s := range []string{"a\U000e0100b", "a\ufe01b", "a\ufe0fb", "a\u034fb", "a\u3164b", "a\u115fb", "a\u17b4b", "a\U0001d173b", "a\u00adb", "a &#8203; b", "a &zwnj; b", "a &#x202e; b"} {
+		if boundary.Unsafe(s, "rule") == "" {
+			t.Errorf("%+q is taken", s)
+		}
+	}
+	for _, s := range []string{"Use \u2764\ufe0f sparingly.", "Write AT&amp;T and 5 &lt; 6.", "café über naïve", "Schreibe कृषि und می\u200cخواهم.", "Keep `a && b` as it is."} {
+		if why := boundary.Unsafe(s, "rule"); why != "" {
+			t.Errorf("%q %s", s, why)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -35,6 +36,14 @@ func agentsmdCommand() *cli.Command {
 func agentsmdCommands() []*cli.Command {
 	var out []*cli.Command
 	for _, c := range append(append(reviewCommands(), ruleCommands()...), lookCommands()...) {
+		if c.Name == "submit" { // what was piped into it was not taken
+			c.Action = func(ctx *cli.Context) error {
+				if ctx.NArg() > 0 {
+					return unknownCommand("agentsmd submit", ctx.Args().First(), c.Subcommands)
+				}
+				return invalid("agentsmd submit decisions --chunk N, or agentsmd submit global", "what is submitted?")
+			}
+		}
 		add := func(c *cli.Command) {
 			for _, f := range homeFlags() {
 				if findFlag(c.Flags, f.Names()[0]) == nil {
@@ -125,9 +134,54 @@ func (c *call) keeper(run func(*agentsmd.Keeper) error) error {
 	c.logged = new(boundary.Logged)
 	k.Call = boundary.Call{Command: c.path(), Class: string(c.effect().class), Args: c.redacted(), Tool: boundary.Tool{Version: "assent " + Version()}}.Begin(c.begun, c.logged)
 	k.Step = ruleStep
-	err = run(k)
+	err = c.refusal(run(k))
 	c.noteRules(k, err)
 	return err
+}
+
+// refusal is an error as a program reads it: with --format json it is a document of its own. What
+// the store says of recovering is said with the name of this program's command.
+func (c *call) refusal(err error) error {
+	var quiet exit
+	if err == nil || errors.As(err, &quiet) {
+		return err
+	}
+	if errors.Is(err, store.ErrRecovery) || errors.Is(err, store.ErrConflict) {
+		err = &failure{exitCode(err), errors.New(strings.ReplaceAll(err.Error(), "assent recover", "agentsmd recover")), "agentsmd recover"}
+	}
+	if asJSON, jsonErr := c.json(); jsonErr != nil || !asJSON {
+		return err
+	}
+	doc := refusalDocument{SchemaVersion: 1, Exit: exitCode(err)}
+	doc.Error.Message = err.Error()
+	var coded interface{ Code() string }
+	var own *agentsmd.Fault
+	if errors.As(err, &own) {
+		doc.Error.Code = own.Code
+	} else if errors.As(err, &coded) {
+		doc.Error.Code = coded.Code()
+	}
+	var hinter interface{ Hint() string }
+	var f *failure
+	if errors.As(err, &f) {
+		doc.Error.Hint = f.hint
+	} else if errors.As(err, &hinter) {
+		doc.Error.Hint = hinter.Hint()
+	}
+	if printErr := c.printJSON(doc); printErr != nil {
+		return printErr
+	}
+	return err
+}
+
+type refusalDocument struct {
+	SchemaVersion int `json:"schema_version"`
+	Exit          int `json:"exit"`
+	Error         struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Hint    string `json:"hint"`
+	} `json:"error"`
 }
 
 // noteRules notes the call in the log of calls of the private state, and a refusal with its code in
@@ -188,6 +242,8 @@ func (c *call) rulePolicy(ctx context.Context, root string) (approval.Level, err
 func (c *call) said() (agentsmd.Said, error) {
 	s := agentsmd.Said{Words: c.String("statement"), From: c.String("quoted-from")}
 	switch n := len([]rune(s.Words)); {
+	case !utf8.ValidString(s.Words):
+		return s, invalid("write it in UTF-8", "--statement is no text")
 	case c.IsSet("statement") && (strings.TrimSpace(s.Words) == "" || n > 2000):
 		return s, invalid("quote what the user said", "--statement has 1 to 2000 characters")
 	case s.From != "" && !contains([]string{"chat", "issue", "mail", "meeting"}, s.From):
@@ -267,6 +323,9 @@ func (c *call) report(rep agentsmd.Report) error {
 			return err
 		}
 		return exitWith(rep.Exit)
+	}
+	if len(rep.Results) == 0 {
+		c.say("nothing is left to do")
 	}
 	for _, r := range rep.Results {
 		numbers := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(r.Numbers)), " "), "[]")

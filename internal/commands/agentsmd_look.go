@@ -16,11 +16,18 @@ func lookCommands() []*cli.Command {
 	check.Usage = "run the checks of the files that learned rules stand in"
 	check.UsageText = "agentsmd check                 what the next commit will hold\nagentsmd check --worktree      the files as they stand on disk\nagentsmd check --state         whether the private state is what was written"
 	check.Flags = append([]cli.Flag{&cli.BoolFlag{Name: "state", Usage: "look at the private state instead: digests, the chain of the log, the state that follows from it"}}, check.Flags...)
-	check.Action = action(0, func(c *call) error {
-		if c.Bool("state") {
-			return c.checkState()
+	check.ArgsUsage = "[FILE...]"
+	check.Action = action(-1, func(c *call) error {
+		if !c.Bool("state") {
+			c.only = c.Args().Slice()
+			return c.lint("agentsmd/")
 		}
-		return c.lint("agentsmd/")
+		for _, other := range []string{"staged", "worktree", "commit", "range", "merge-with", "write-baseline"} {
+			if c.IsSet(other) || c.NArg() > 0 {
+				return invalid("agentsmd check --state", "--state looks at the private state alone")
+			}
+		}
+		return c.checkState()
 	})
 	return []*cli.Command{
 		check,

@@ -57,6 +57,9 @@ func reviewCommands() []*cli.Command {
 					for _, f := range out.Chunks {
 						c.out("%s", f.Path)
 					}
+					for _, w := range out.Warnings {
+						c.say("warning: %s", w)
+					}
 					return nil
 				})
 			}),
@@ -64,7 +67,14 @@ func reviewCommands() []*cli.Command {
 		{
 			Name: "guide", Usage: "how to review: the text for a model", UsageText: "agentsmd guide",
 			Action: action(0, func(c *call) error {
+				asJSON, err := c.json()
+				if err != nil {
+					return err
+				}
 				prompt, err := fs.ReadFile(schema.Files, schemaFile(agentsmd.RuleDecisions.Form, "prompt.md"))
+				if err == nil && asJSON {
+					return c.printJSON(guideDocument{1, agentsmd.GuideVersion, agentsmd.Guide, string(prompt)})
+				}
 				if err == nil {
 					_, err = fmt.Fprintf(c.Stdout, "%s\n%s", agentsmd.Guide, prompt)
 				}
@@ -124,6 +134,13 @@ func reviewCommands() []*cli.Command {
 	}
 }
 
+type guideDocument struct {
+	SchemaVersion int    `json:"schema_version"`
+	Version       int    `json:"guide_version"`
+	Guide         string `json:"guide"`
+	Prompt        string `json:"prompt"`
+}
+
 func (c *call) takeRules(form *boundary.Form, take func(*agentsmd.Keeper, boundary.Door) (boundary.Answer, error)) error {
 	asJSON, err := c.json()
 	if err != nil {
@@ -167,6 +184,9 @@ func collect(c *call) error {
 		if s != "codex" && s != "claude-code" {
 			return invalid("use codex or claude-code", "there is no source %q", s)
 		}
+	}
+	if o.Settle < 0 {
+		return invalid("write a time such as 15m, or 0s", "--settle is negative")
 	}
 	if o.QuotaMin < -1 || o.QuotaMin > 100 {
 		return invalid("write a percentage", "--quota-min is 0 to 100")

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -89,6 +91,9 @@ func ruleCommands() []*cli.Command {
 				numbers, err := c.numbers()
 				if err != nil {
 					return err
+				}
+				if !utf8.ValidString(c.String("reason")) {
+					return invalid("write it in UTF-8", "--reason is no text")
 				}
 				return c.keeper(func(k *agentsmd.Keeper) error {
 					rep, err := k.Reject(c.ctx, plan, numbers, c.String("reason"))
@@ -273,8 +278,8 @@ func amend(c *call) error {
 	if len(args) < 2 || len(args) == 3 && !fromInput || fromInput == c.IsSet("text") {
 		return invalid("agentsmd amend PLAN N --text \"…\"", "name a plan, a number, and the text")
 	}
-	var n int
-	if _, err := fmt.Sscanf(args[1], "%d", &n); err != nil {
+	n, err := strconv.Atoi(args[1])
+	if err != nil {
 		return invalid("agentsmd show "+plan, "%q is no number of an item", args[1])
 	}
 	if fromInput {
@@ -283,6 +288,9 @@ func amend(c *call) error {
 			return err
 		}
 		text = strings.TrimRight(string(data), "\r\n")
+	}
+	if !utf8.ValidString(text) {
+		return invalid("write it in UTF-8", "the rule is no text")
 	}
 	o := agentsmd.AmendOptions{Plan: plan, Number: n, Text: text, Apply: c.Bool("apply")}
 	if o.Said, err = c.said(); err != nil {
@@ -313,6 +321,9 @@ func amend(c *call) error {
 func (c *call) own(do func(*agentsmd.Keeper, context.Context, agentsmd.OwnOptions) (agentsmd.Report, error)) error {
 	if c.NArg() == 0 {
 		return invalid("`agentsmd rules` lists them", "which rule?")
+	}
+	if !utf8.ValidString(c.Args().First()) {
+		return invalid("write it in UTF-8", "the rule is no text")
 	}
 	if c.IsSet("dir") == c.Bool("global") {
 		return invalid("add --dir DIR or --global", "which file?")

@@ -182,6 +182,7 @@ type call struct {
 	logged    *boundary.Logged // whether the log has an entry of it
 	recovered bool             // something that was interrupted was completed
 	refused   bool             // a submission was, and that is in the log
+	only      []string         // files that findings are wanted of; all if empty
 }
 
 // input is standard input for a command that takes all of it.

@@ -160,10 +160,35 @@ func (c *call) judge(r *repo.Repo, area string) (finding.Report, error) {
 		return report, err
 	}
 	t.NothingExamined(&report)
+	if err := c.onlyOf(r, t, &report); err != nil {
+		return report, err
+	}
 	if c.Bool("write-baseline") {
 		return report, c.writeBaseline(r, t, report)
 	}
 	return report, nil
+}
+
+// onlyOf keeps the findings of the files that were named, which must be among those that hold
+// learned rules.
+func (c *call) onlyOf(r *repo.Repo, t *lint.Target, report *finding.Report) error {
+	if len(c.only) == 0 {
+		return nil
+	}
+	var names []string
+	for _, f := range c.only {
+		abs, err := filepath.Abs(c.at(f))
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(r.Root, abs)
+		if rel = filepath.ToSlash(rel); err != nil || !slices.Contains(t.Config.Agentsmd.Files, rel) {
+			return invalid("agentsmd.files in .assent.yaml has "+strings.Join(t.Config.Agentsmd.Files, ", "), "%s is none of the files that are checked", f)
+		}
+		names = append(names, rel)
+	}
+	report.Findings = slices.DeleteFunc(report.Findings, func(f finding.Finding) bool { return !slices.Contains(names, f.Path) })
+	return nil
 }
 
 // raised reads the severities of the command line, CODE=LEVEL.
