@@ -281,7 +281,7 @@ var ruleRows = []ruleCheck{
 	{
 		code: "agentsmd/chain-budget", severity: finding.Warning, scope: finding.ScopeTree, proves: "policy",
 		title: "a directory does not get all of the files that are read there",
-		doc:   "A host reads AGENTS.md from the root down to a directory and stops after agentsmd.max_chain_bytes: what comes last is cut. An AGENTS.override.md replaces its neighbour. Shorten the files that are named.",
+		doc:   "A host reads AGENTS.md from the root down to a directory and stops after agentsmd.max_chain_bytes: what comes last is cut. An AGENTS.override.md replaces its neighbour. A change of one of these files is told of, or all with --all. Shorten the files that are named.",
 		run:   (*ruleChecks).chain,
 	},
 	{
@@ -404,6 +404,15 @@ func (c *ruleChecks) unassented(p *finding.Pass, f *ruleFile) error {
 func (c *ruleChecks) chain(p *finding.Pass, f *ruleFile) error {
 	if c.Named == nil || f.path != c.Files[0] || !f.present() { // who has no rules of ours has no budget of ours
 		return nil
+	}
+	if p.Changed != nil { // what is as it was is told of once
+		changed, err := p.Changed()
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(changed, func(name string) bool { return path.Base(name) == FileName || path.Base(name) == OverrideName }) {
+			return nil
+		}
 	}
 	tree, names, err := c.Named(p.Ctx)
 	if err != nil {
