@@ -74,7 +74,7 @@ func (k *Keeper) drop(ctx context.Context, plan string) {
 			e.Effects = append(e.Effects, Effect{Op: opClosed, ID: id, Plan: plan, Text: string(Void)})
 		}
 	}
-	_ = k.append(ctx, e)
+	_ = k.note(ctx, e)
 }
 
 // amending makes the plan of one edited item.

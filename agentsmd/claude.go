@@ -2,8 +2,6 @@ package agentsmd
 
 import (
 	"context"
-	"errors"
-	"io"
 	"io/fs"
 	"iter"
 	"path"
@@ -45,35 +43,8 @@ func (claude) Knows(raw []byte) bool {
 }
 
 func (claude) Turns(ctx context.Context, f File, from Place, warn func(string)) iter.Seq2[Turn, error] {
-	return func(yield func(Turn, error) bool) {
-		s := claudeSession{cwd: from.Cwd, delegated: delegatedName(f.Name)}
-		r, err := openLines(f, from, claudeMembers, warn)
-		if err != nil {
-			yield(Turn{}, err)
-			return
-		}
-		defer r.close()
-		for ctx.Err() == nil {
-			l, err := r.next()
-			if err != nil {
-				if !errors.Is(err, io.EOF) {
-					yield(Turn{}, err)
-					return
-				}
-				break
-			}
-			if t, ok := s.line(l); ok && !yield(t, nil) {
-				return
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			yield(Turn{}, err)
-			return
-		}
-		if t, ok := s.end(); ok {
-			yield(t, nil)
-		}
-	}
+	s := &claudeSession{cwd: from.Cwd, delegated: delegatedName(f.Name)}
+	return turns(ctx, f, from, claudeMembers, warn, s, func() error { return nil })
 }
 
 type claudeSession struct {

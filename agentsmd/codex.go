@@ -193,42 +193,14 @@ func (m *turnMaker) done() (Turn, bool) {
 	return t, t.User != "" || t.Left != ""
 }
 
-func (c codex) Turns(ctx context.Context, f File, from Place, warn func(string)) iter.Seq2[Turn, error] {
-	return func(yield func(Turn, error) bool) {
-		s := codexSession{name: strings.TrimSuffix(path.Base(f.Name), ".jsonl")}
-		if from.Offset > 0 {
-			if err := s.head(f, from); err != nil {
-				yield(Turn{}, err)
-				return
-			}
+func (codex) Turns(ctx context.Context, f File, from Place, warn func(string)) iter.Seq2[Turn, error] {
+	s := &codexSession{name: strings.TrimSuffix(path.Base(f.Name), ".jsonl")}
+	return turns(ctx, f, from, codexMembers, warn, s, func() error {
+		if from.Offset == 0 {
+			return nil
 		}
-		r, err := openLines(f, from, codexMembers, warn)
-		if err != nil {
-			yield(Turn{}, err)
-			return
-		}
-		defer r.close()
-		for ctx.Err() == nil {
-			l, err := r.next()
-			if err != nil {
-				if !errors.Is(err, io.EOF) {
-					yield(Turn{}, err)
-					return
-				}
-				break
-			}
-			if t, ok := s.line(l); ok && !yield(t, nil) {
-				return
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			yield(Turn{}, err)
-			return
-		}
-		if t, ok := s.end(); ok {
-			yield(t, nil)
-		}
-	}
+		return s.head(f, from)
+	})
 }
 
 // codexSession is what is known while a transcript is read.

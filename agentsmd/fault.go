@@ -149,7 +149,7 @@ var refusals = []refusal{
 	{"state-corrupt", 3, "the state cannot be read", "`agentsmd recover --rebuild-state` makes it again from the log"},
 	{"audit-broken", 3, "the log is not what was written", "restore log/audit-NNNN.jsonl of the private state from a backup; if there is none, move the whole directory elsewhere: a new one begins, and the rules in the files stay"},
 	{"id-collision", 3, "two contents have one id", "report it"},
-	{"call-unknown", 2, "there is no report of such a call", "`agentsmd report` shows the last one"},
+	{"call-unknown", 2, "there is no report of such a call", "name a plan, or the call_id of a report as JSON; without either it is the last one"},
 	{"reason", 2, "a reason has 1 to 2000 characters", "say why in a sentence"},
 	{"rule-unknown", 2, "there is no such rule", "`agentsmd rules` lists them"},
 }

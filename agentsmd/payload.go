@@ -146,7 +146,7 @@ var RuleDecisions = boundary.Define[DecisionPayload, decisionRecord](boundary.Sp
 		Purpose: "Decide for every record of a chunk whether the user's words are a lasting preference, and which rule of AGENTS.md says it. Nothing is written: the program checks the evidence, a person confirms the change.",
 		Command: "agentsmd submit decisions --chunk N",
 		Example: `[{"action":"no-op","target":"project","evidence_refs":["R-0123456789abcdef"],"explanation":"The message corrects one file name and says nothing about later work.","global_disposition":{"status":"project-only","reason":"It is about one file."}}]`,
-		Codes:   map[string]string{"boundary/ref-unknown": "agentsmd/evidence-untrusted", "boundary/ref-scope": "agentsmd/evidence-scope", "boundary/ref-set-empty": "agentsmd/evidence-untrusted"},
+		Codes:   map[string]string{"boundary/ref-unknown": "agentsmd/evidence-untrusted", "boundary/ref-scope": "agentsmd/evidence-scope"},
 		Matrix: []boundary.Matrix{
 			{By: "action", Fields: "instruction existing_instruction existing_instructions evidence_quotes reason semantic_scope explanation confidence risk_of_overconstraint evidence_query restore_tombstone restore_tombstone_ids override_prior_rejection override_rejection_ids",
 				Rows: map[string]string{

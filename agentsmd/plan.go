@@ -2,6 +2,7 @@ package agentsmd
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -166,6 +167,9 @@ func readPlan(r *store.Reader, s *State, name string) (id string, p *Plan, err e
 	p = &Plan{}
 	return id, p, readDocument("the plan "+id, f.Data, p)
 }
+
+// label is what a difference calls a file: its name, with the directory that it is in.
+func label(path string) string { return filepath.Base(filepath.Dir(path)) + "/" + filepath.Base(path) }
 
 // unified is the difference of two texts of a file, with 3 lines of context.
 func unified(path string, before, after []byte) string {

@@ -2,6 +2,8 @@ package agentsmd
 
 import (
 	"context"
+	"errors"
+	"io"
 	"io/fs"
 	"iter"
 	"time"
@@ -72,6 +74,49 @@ const (
 	Noninteractive Left = "noninteractive" // a program started it
 	Injected       Left = "injected"       // nobody typed any of it
 )
+
+// session is one transcript while it is read: line takes a line and returns the turn before it, if
+// the line begins another; end returns the last one.
+type session interface {
+	line(*line) (Turn, bool)
+	end() (Turn, bool)
+}
+
+// turns reads a transcript line by line. begin runs before the first one.
+func turns(ctx context.Context, f File, from Place, wanted func(string) bool, warn func(string), s session, begin func() error) iter.Seq2[Turn, error] {
+	return func(yield func(Turn, error) bool) {
+		err := begin()
+		var r *lineReader
+		if err == nil {
+			r, err = openLines(f, from, wanted, warn)
+		}
+		if err != nil {
+			yield(Turn{}, err)
+			return
+		}
+		defer r.close()
+		for ctx.Err() == nil {
+			l, err := r.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				yield(Turn{}, err)
+				return
+			}
+			if t, ok := s.line(l); ok && !yield(t, nil) {
+				return
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			yield(Turn{}, err)
+			return
+		}
+		if t, ok := s.end(); ok {
+			yield(t, nil)
+		}
+	}
+}
 
 // isoTime reads a time of a transcript; the zero time if it is none.
 func isoTime(s string) time.Time {

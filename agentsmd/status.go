@@ -163,7 +163,7 @@ func (k *Keeper) Status(ctx context.Context) (out StatusDocument, err error) {
 	return out, err
 }
 
-// Report is what a call did; the last one if no call is named.
+// Report is what a call did, or all calls about a plan; the last one if neither is named.
 func (k *Keeper) Report(ctx context.Context, call string) (rep Report, err error) {
 	err = k.Store.View(ctx, func(r *store.Reader) error {
 		names, err := r.Names(store.Private, "reports")
@@ -175,6 +175,9 @@ func (k *Keeper) Report(ctx context.Context, call string) (rep Report, err error
 				return err
 			}
 		}
+		if strings.HasPrefix(call, "P-") {
+			return ofPlan(r, call, names, &rep)
+		}
 		var found []string
 		for _, n := range names {
 			if id := strings.TrimSuffix(n, ".json"); id == call || call != "" && strings.HasPrefix(id, call) {
@@ -182,7 +185,7 @@ func (k *Keeper) Report(ctx context.Context, call string) (rep Report, err error
 			}
 		}
 		if len(found) != 1 {
-			return fault("call-unknown", "", "there is no one report %q", call)
+			return fault("call-unknown", "", "no report is that of %q", call)
 		}
 		f, err := r.Read(reportName(found[0]))
 		if err != nil {
@@ -191,6 +194,34 @@ func (k *Keeper) Report(ctx context.Context, call string) (rep Report, err error
 		return readDocument("the report "+found[0], f.Data, &rep)
 	})
 	return rep, err
+}
+
+// ofPlan joins the reports of all calls about a plan, oldest first.
+func ofPlan(r *store.Reader, plan string, names []string, rep *Report) error {
+	s, _, err := loadState(r)
+	if err != nil {
+		return err
+	}
+	id, err := resolvePlan(s, plan)
+	if err != nil {
+		return err
+	}
+	*rep = Report{SchemaVersion: SchemaVersion, Plan: id, Run: s.Plans[id].Run, Mode: s.Plans[id].Mode, Results: []Result{}}
+	for _, n := range names {
+		f, err := r.Read(store.Name{Root: store.Private, Path: "reports/" + n})
+		var one Report
+		if err == nil {
+			err = readDocument("the report "+n, f.Data, &one)
+		}
+		if err != nil {
+			return err
+		}
+		if one.Plan == id {
+			rep.At, rep.Checkpoint = one.At, rep.Checkpoint || one.Checkpoint
+			rep.Results = append(rep.Results, one.Results...)
+		}
+	}
+	return nil
 }
 
 // lastReport is the last call of the log that has a report: ids of one second have no order.

@@ -51,33 +51,16 @@ type Item struct {
 // the document, in order.
 func (d *Document) Items(s Span) []Item {
 	var out []Item
-	for n := d.root.FirstChild(); n != nil; n = n.NextSibling() {
-		list, ok := n.(*ast.List)
-		if !ok || list.IsOrdered() || d.startOf(n) < s.Start {
-			continue
+	for item, end := range d.bullets(s) {
+		i := Item{Lines: Span{d.startOf(item), end}, Mark: item.Parent().(*ast.List).Marker}
+		for i.Lines.End > i.Lines.Start && isBlank(d.src[i.Lines.End-1]) {
+			i.Lines.End--
 		}
-		if d.startOf(n) >= s.End {
-			break
+		_, i.Lines.End = cutLine(d.src, i.Lines.End)
+		if p := item.FirstChild(); p != nil && isParagraph(p) {
+			i.Text, i.Plain = strings.Join(d.textLines(p), " "), p.NextSibling() == nil
 		}
-		end := len(d.src)
-		if n.NextSibling() != nil {
-			end = d.startOf(n.NextSibling())
-		}
-		for item := n.FirstChild(); item != nil; item = item.NextSibling() {
-			to := end
-			if item.NextSibling() != nil {
-				to = d.startOf(item.NextSibling())
-			}
-			i := Item{Lines: Span{d.startOf(item), to}, Mark: list.Marker}
-			for i.Lines.End > i.Lines.Start && isBlank(d.src[i.Lines.End-1]) {
-				i.Lines.End--
-			}
-			_, i.Lines.End = cutLine(d.src, i.Lines.End)
-			if p := item.FirstChild(); p != nil && isParagraph(p) {
-				i.Text, i.Plain = strings.Join(d.textLines(p), " "), p.NextSibling() == nil
-			}
-			out = append(out, i)
-		}
+		out = append(out, i)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"iter"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -22,27 +23,39 @@ type Field struct {
 // empty Key and its text in Value.
 func (d *Document) Fields(s Span) []Field {
 	var out []Field
-	for n := d.root.FirstChild(); n != nil; n = n.NextSibling() {
-		list, ok := n.(*ast.List)
-		if !ok || list.IsOrdered() || d.startOf(n) < s.Start {
-			continue
-		}
-		if d.startOf(n) >= s.End {
-			break
-		}
-		end := len(d.src)
-		if n.NextSibling() != nil {
-			end = d.startOf(n.NextSibling())
-		}
-		for item := n.FirstChild(); item != nil; item = item.NextSibling() {
-			to := end
-			if item.NextSibling() != nil {
-				to = d.startOf(item.NextSibling())
-			}
-			out = append(out, d.field(item, to))
-		}
+	for item, end := range d.bullets(s) {
+		out = append(out, d.field(item, end))
 	}
 	return out
+}
+
+// bullets are the items of the bullet lists that begin inside s and are direct children of the
+// document, each with where the next block begins.
+func (d *Document) bullets(s Span) iter.Seq2[ast.Node, int] {
+	return func(yield func(ast.Node, int) bool) {
+		for n := d.root.FirstChild(); n != nil; n = n.NextSibling() {
+			list, ok := n.(*ast.List)
+			if !ok || list.IsOrdered() || d.startOf(n) < s.Start {
+				continue
+			}
+			if d.startOf(n) >= s.End {
+				return
+			}
+			end := len(d.src)
+			if n.NextSibling() != nil {
+				end = d.startOf(n.NextSibling())
+			}
+			for item := n.FirstChild(); item != nil; item = item.NextSibling() {
+				to := end
+				if item.NextSibling() != nil {
+					to = d.startOf(item.NextSibling())
+				}
+				if !yield(item, to) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (d *Document) field(item ast.Node, end int) Field {

@@ -329,7 +329,14 @@ func (c *call) report(rep agentsmd.Report) error {
 	}
 	for _, r := range rep.Results {
 		numbers := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(r.Numbers)), " "), "[]")
-		line := fmt.Sprintf("%-8s  %s  %s", r.Status, r.Path, numbers)
+		status := r.Status
+		if len(r.Notes) > 0 && strings.HasPrefix(r.Notes[0], "rejected: ") {
+			status = "rejected"
+		}
+		if numbers != "" {
+			numbers = "item " + numbers
+		}
+		line := fmt.Sprintf("%-8s  %s  %s", status, r.Path, numbers)
 		switch {
 		case r.Commit.OID != "":
 			line += fmt.Sprintf("  committed %.10s", r.Commit.OID)

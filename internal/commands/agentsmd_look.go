@@ -68,7 +68,7 @@ func lookCommands() []*cli.Command {
 			}),
 		},
 		{
-			Name: "report", Usage: "what a call did, the last one if none is named", ArgsUsage: "[CALL]", UsageText: "agentsmd report\nagentsmd report --format json",
+			Name: "report", Usage: "what was done with a plan, or by a call; by the last one if neither is named", ArgsUsage: "[PLAN | CALL]", UsageText: "agentsmd report\nagentsmd report P-3fa9\nagentsmd report --format json",
 			Action: action(1, func(c *call) error {
 				return c.keeper(func(k *agentsmd.Keeper) error {
 					rep, err := k.Report(c.ctx, c.Args().First())

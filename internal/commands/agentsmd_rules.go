@@ -202,7 +202,7 @@ func (c *call) printRules(out agentsmd.Planned) {
 	if n := len(out.Settled); n > 0 {
 		c.say("%s", finding.Count(n, "no-op"))
 		for _, s := range out.Settled {
-			c.say("     %s %s: %s", s.Action, s.Text, s.Why)
+			c.say("     %s: %s", strings.TrimSpace(string(s.Action)+" "+s.Text), s.Why)
 		}
 	}
 	if len(out.Items) == 0 {
