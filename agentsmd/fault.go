@@ -131,7 +131,7 @@ var refusals = []refusal{
 	{"selection-missing", 2, "no number is given", "name the numbers that the user took, or --all if all of them"},
 	{"selection-conflict", 2, "numbers, --all and --auto exclude each other", "use one of them"},
 	{"selection-unknown", 2, "the plan has no such number", "`agentsmd show PLAN` lists them"},
-	{"approval-weak", 1, "the policy asks for a stronger yes", "leave --statement out and confirm on your own terminal"},
+	{"approval-weak", 1, "the policy asks for a stronger yes", "leave --statement out and confirm on your own terminal, or sign with --sign"},
 	{"authorisation-mismatch", 4, "the plan claims what its batch does not give", "run `agentsmd reconcile` again"},
 	{"decision-closed", 4, "the item is closed", "`agentsmd status` shows what is pending"},
 	{"decision-stale", 4, "the rule was withdrawn or rejected since the plan", "collect and plan again, or restore it"},

@@ -20,7 +20,6 @@ import (
 	"sync"
 	"time"
 
-	"assent/approval"
 	"assent/boundary"
 	"assent/repo"
 	"assent/store"
@@ -37,8 +36,9 @@ type Keeper struct {
 	Random     io.Reader
 	Git        []string // environment of Git, without what ties it to a repository
 	Call       boundary.Call
-	// Policy is the least yes that changes of a root's file ask for.
-	Policy func(ctx context.Context, root string) (approval.Level, error)
+	// Policy holds a yes to what a project asks for before its file changes, and verifies a
+	// signature; nil: every yes is enough.
+	Policy func(ctx context.Context, root string, yes Yes) error
 	// Step stops a test where a process could die; nil: nowhere.
 	Step func(at string) error
 

@@ -98,9 +98,10 @@ func (k *Keeper) enough(ctx context.Context, root string, yes Yes) error {
 	if k.Policy == nil || root == "" {
 		return nil
 	}
-	least, err := k.Policy(ctx, root)
-	if err == nil && approval.LevelOf(yes.Method) < least {
-		err = fault("approval-weak", "", "%s asks for %s, and this is a %s", root, least, yes.Method)
-	}
-	return err
+	return k.Policy(ctx, root, yes)
+}
+
+// TooWeak is the refusal of a yes that is less than a project asks for.
+func TooWeak(root string, yes Yes, least approval.Level) error {
+	return fault("approval-weak", "", "%s asks for %s, and this is a %s", root, least, yes.Method)
 }

@@ -46,6 +46,9 @@ func (s *Store) replace(o op, data []byte, step func(at string) error) error {
 		root.Remove(tmp)
 		return err
 	}
+	if n.Root != Private && old.Digest != "" { // access lists and labels are the file's, not the bytes'
+		copyAttributes(root, n.Path, tmp)
+	}
 	if err := s.swap(root, n, tmp, data, o.Before, step); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ var killedEvery = flag.Int("killed-every", 23, "TestKilledApply dies at each so 
 // a step of the store's writing. Afterwards recover and the same apply lead to the world that an
 // undisturbed run leads to.
 func TestKilledApply(t *testing.T) {
+	skipShort(t)
 	work := t.TempDir()
 	env := append(withoutGit(os.Environ()), "HOME="+work+"/home", "XDG_STATE_HOME="+work+"/home/.state", "GIT_CONFIG_NOSYSTEM=1", "WORK="+work, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"))
 	sh := func(script string, more ...string) (string, error) {

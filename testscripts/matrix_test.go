@@ -253,15 +253,13 @@ func (p *place) absoluteHooks() {
 // TestMatrix runs one list of scenarios over every row, from the main and from a linked
 // worktree.
 func TestMatrix(t *testing.T) {
+	skipShort(t)
 	readSources(t)
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			row.place(t).scenarios()
 		})
-		if testing.Short() {
-			continue
-		}
 		switch row.name {
 		case "Git directory and worktree named", "worktree of a bare repository": // one worktree is named, or it is a linked one
 			continue

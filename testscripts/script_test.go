@@ -55,6 +55,7 @@ func withoutGit(env []string) []string {
 }
 
 func TestStories(t *testing.T) {
+	skipShort(t)
 	readSources(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 ".",
@@ -80,6 +81,14 @@ func TestStories(t *testing.T) {
 			"record":     cmdRecord,
 		},
 	})
+}
+
+// skipShort leaves out what runs the built programs: -short is for the race detector, which does
+// not look into them, and every other run has them.
+func skipShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the built programs are not run with -short")
+	}
 }
 
 // readSources reads every source that the programs are built from. Go notes which files a test

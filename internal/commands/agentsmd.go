@@ -206,9 +206,35 @@ func (c *call) noteRules(k *agentsmd.Keeper, err error) {
 	_, _ = k.Store.Update(c.ctx, func(tx *store.Tx) error { _, err := e.Append(tx, c.Now()); return err })
 }
 
-// rulePolicy is the least yes that a change of a project's rules asks for: the stricter of what
+// rulePolicy holds a yes to what a project asks for, and its signature to the signers of the last
+// commit.
+func (c *call) rulePolicy(ctx context.Context, root string, yes agentsmd.Yes) error {
+	least, err := c.ruleLevel(ctx, root)
+	if err != nil {
+		return err
+	}
+	if approval.LevelOf(yes.Method) < least {
+		return agentsmd.TooWeak(root, yes, least)
+	}
+	if yes.Method != approval.MethodSignature {
+		return nil
+	}
+	r, err := repo.Open(ctx, root, repo.Foreign(c.Env))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	s, err := approval.ParseStatement(yes.Text)
+	if err != nil {
+		return err
+	}
+	_, err = c.verified(r, s, yes.Proof.Signature)
+	return err
+}
+
+// ruleLevel is the least yes that a change of a project's rules asks for: the stricter of what
 // the last commit says and what stands on disk.
-func (c *call) rulePolicy(ctx context.Context, root string) (approval.Level, error) {
+func (c *call) ruleLevel(ctx context.Context, root string) (approval.Level, error) {
 	level := approval.LevelStatement
 	stricter := func(conf config.Config, err error) error {
 		if err == nil {
@@ -250,13 +276,36 @@ func (c *call) said() (agentsmd.Said, error) {
 		return s, invalid("use chat, issue, mail or meeting", "nothing is quoted from %q", s.From)
 	case s.From != "" && s.Words == "":
 		return s, invalid(`add --statement "…"`, "--quoted-from needs the words")
+	case c.Bool("sign") && s.Words != "":
+		return s, invalid("choose one", "--statement and --sign exclude each other")
 	}
 	s.Confirm = c.confirm
 	return s, nil
 }
 
-// confirm asks on the terminal.
+// signRules signs what is confirmed. Whether the key counts is for each project to say.
+func (c *call) signRules(s approval.Statement) (g approval.Given, err error) {
+	key := c.String("key")
+	if key == "" {
+		r, err := c.open()
+		if err == nil {
+			defer r.Close()
+			key, err = r.SigningKey(c.ctx)
+		}
+		if err != nil || key == "" {
+			return g, invalid("--sign --key ~/.ssh/id_ed25519", "no key is named, and Git's user.signingKey is no SSH key")
+		}
+	}
+	fmt.Fprint(c.Stderr, finding.CleanLines(s.Text()))
+	armored, err := approval.Sign(c.ctx, c.Env, key, s)
+	return approval.Given{Method: approval.MethodSignature, Statement: s, Proof: approval.Proof{Signature: armored}}, err
+}
+
+// confirm asks on the terminal, or signs.
 func (c *call) confirm(s approval.Statement) (approval.Given, error) {
+	if c.Bool("sign") {
+		return c.signRules(s)
+	}
 	g, err := approval.Ask(c.ctx, c.Env, s, "Shall it be so?")
 	if errors.Is(err, approval.ErrNoTerminal) {
 		hint := "run it on your own terminal"
@@ -281,6 +330,8 @@ func sayFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "statement", Usage: "record these `WORDS` of the user; a claim, shown as one. Without it the change is confirmed on the terminal"},
 		&cli.StringFlag{Name: "quoted-from", Usage: "where they were said: `chat`, issue, mail or meeting"},
+		&cli.BoolFlag{Name: "sign", Usage: "sign the change with an SSH key, for a project that asks for a signature"},
+		&cli.StringFlag{Name: "key", Usage: "key `FILE` for --sign; without it user.signingKey of Git"},
 	}
 }
 

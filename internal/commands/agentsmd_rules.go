@@ -125,6 +125,7 @@ func ruleCommands() []*cli.Command {
 		},
 		{
 			Name: "adopt", Usage: "take over what a hand wrote into a block, or an earlier tool's block", ArgsUsage: "FILE", UsageText: "agentsmd adopt AGENTS.md     asks on your terminal: nobody knows whose hand it was",
+			Flags:  sayFlags()[2:],
 			Action: action(1, adopt),
 		},
 		{
@@ -405,8 +406,8 @@ func prefer(c *call) error {
 		case "auto=off":
 			err = k.PreferNoAuto(c.ctx, agentsmd.Yes{Method: approval.MethodStatement, Words: said.Words, From: said.From})
 		case "auto=on":
-			if c.IsSet("statement") {
-				return invalid("run it on your own terminal", "no statement allows Auto")
+			if c.IsSet("statement") || c.Bool("sign") {
+				return invalid("run it on your own terminal", "no statement or signature allows Auto")
 			}
 			var day string
 			if day, err = until(c); err != nil {
