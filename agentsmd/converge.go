@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"assent/approval"
 	"assent/repo"
 	"assent/store"
 )
@@ -368,4 +369,64 @@ func (k *Keeper) Verify(ctx context.Context) (problems []string, err error) {
 		return nil
 	})
 	return problems, err
+}
+
+// SetLogAside moves a log that is not what was written to rescue, by a person's yes on a terminal. A
+// new one begins with the state as it is, which nothing but the broken log could prove.
+func (k *Keeper) SetLogAside(ctx context.Context, confirm func(approval.Statement) (approval.Given, error)) error {
+	if err := k.recoverFiles(ctx); err != nil {
+		return err
+	}
+	rep, err := k.Store.VerifyLog(ctx, AuditLog)
+	if err != nil {
+		return err
+	}
+	if rep.Problem == "" {
+		return fault("log-sound", "", "the log is what was written")
+	}
+	given, err := confirm(k.Statement("set-aside", "log", "the log of what was learned is not what was written: "+rep.Problem+"\nit goes to rescue, and a new one begins with the state as it is"))
+	if err != nil {
+		return err
+	}
+	release, err := k.Store.Hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	call, err := k.stamp()
+	if err != nil {
+		return err
+	}
+	var state *State
+	var old store.Digest
+	err = k.Store.View(ctx, func(r *store.Reader) error {
+		f, err := r.Read(stateName)
+		if err == nil && f.Digest == "" {
+			err = fault("state-corrupt", "", "the state is gone, too: move %s elsewhere, and begin anew", k.Dir)
+		}
+		state, old = &State{}, f.Digest
+		if err == nil {
+			err = readDocument("state.json", f.Data, state)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	state.AuditHead = AuditHead{}
+	data, err := Document(state)
+	if err != nil {
+		return err
+	}
+	if err := k.Store.SetAside(ctx, AuditLog); err != nil {
+		return err
+	}
+	yes := Yes{Method: given.Method, Text: given.Statement.Text(), Proof: given.Proof, At: k.now()}
+	_, err = k.Store.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.Put(store.Record, snapshotName(call), data, ""); err != nil {
+			return err
+		}
+		return record(tx, state, old, AuditEntry{Call: call, At: k.now(), Event: "set-aside", Approval: &yes, Effects: []Effect{{Op: opSnapshot, ID: call, Text: digest(data)}}})
+	})
+	return err
 }

@@ -61,6 +61,7 @@ const (
 	opLastRun    = "last-run"
 	opCursorGone = "cursor-gone" // ID: its file is not there any more
 	opSwept      = "swept"       // ID: batch and chunks of a run are deleted
+	opSnapshot   = "snapshot"    // ID, Text: the log begins with the state of a file of that digest
 )
 
 // Apply folds one effect into the state. Every effect touches its own part alone, so that an
@@ -173,6 +174,7 @@ func (s *State) Apply(e Effect) error {
 		r := s.Runs[e.ID]
 		r.Swept = true
 		s.Runs[e.ID] = r
+	case opSnapshot: // it is what the state is already
 	case opCommit:
 		s.Preferences.Commit = e.Text
 	case opAuto:
@@ -252,10 +254,28 @@ func (s *State) rekey(from, to string) {
 	}
 }
 
+func snapshotName(id string) store.Name {
+	return store.Name{Root: store.Private, Path: "snapshots/" + id + ".json"}
+}
+
+// snapshot reads the state that a log begins with.
+func snapshot(ctx context.Context, s *store.Store, e Effect) (*State, error) {
+	var f store.File
+	if err := s.View(ctx, func(r *store.Reader) (err error) { f, err = r.Read(snapshotName(e.ID)); return err }); err != nil {
+		return nil, err
+	}
+	if string(f.Digest) != e.Text {
+		return nil, fault("audit-broken", "", "the state that the log begins with is not what was written")
+	}
+	state := &State{}
+	return state, readDocument("the state that the log begins with", f.Data, state)
+}
+
 // foldLog makes the state again from the log.
 func foldLog(ctx context.Context, s *store.Store) (*State, error) {
 	state := NewState()
-	err := s.ReadLog(ctx, AuditLog, func(line []byte) error {
+	var err error
+	err = s.ReadLog(ctx, AuditLog, func(line []byte) error {
 		var e struct {
 			Seq     uint64   `json:"seq"`
 			Effects []Effect `json:"effects"`
@@ -264,6 +284,11 @@ func foldLog(ctx context.Context, s *store.Store) (*State, error) {
 			return err
 		}
 		for _, effect := range e.Effects {
+			if effect.Op == opSnapshot {
+				if state, err = snapshot(ctx, s, effect); err != nil {
+					return err
+				}
+			}
 			if err := state.Apply(effect); err != nil {
 				return err
 			}

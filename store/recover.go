@@ -298,3 +298,43 @@ func (r *Reader) LogLines(log string) uint64 {
 	}
 	return r.heads.Logs[log].Seq
 }
+
+// SetAside moves a log that is not what was written to rescue, so that another one of its name
+// begins with the next line. Nothing of it is lost, and nothing that refers to its lines is
+// changed: what follows is for the caller. An interrupted change must be completed first.
+func (s *Store) SetAside(ctx context.Context, log string) error {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if _, err := s.recover(); err != nil {
+		return err
+	}
+	private := s.roots[Private]
+	files, err := fs.Glob(private.FS(), log+"-[0-9][0-9][0-9][0-9].jsonl")
+	if err != nil {
+		return err
+	}
+	if err := s.makeDir(Private, "rescue"); err != nil {
+		return err
+	}
+	at := s.o.Now().UTC().Format("20060102T150405Z")
+	for _, f := range files {
+		if err := private.Rename(f, "rescue/"+at+"-"+strings.ReplaceAll(f, "/", "-")); err != nil {
+			return err
+		}
+	}
+	heads, before, err := s.readHeads()
+	if err != nil {
+		return err
+	}
+	delete(heads.Logs, log)
+	heads.Generation++
+	data, err := json.Marshal(heads, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	data = append(data, '\n')
+	return s.commit([]op{{Name: Name{Private, headFile}, Class: head, Before: before, After: DigestOf(data), data: data}})
+}

@@ -82,7 +82,7 @@ func lookCommands() []*cli.Command {
 		},
 		{
 			Name: "recover", Usage: "finish or take back what was interrupted", UsageText: "agentsmd recover\nagentsmd recover --rebuild-state     make the state again from the log",
-			Flags: []cli.Flag{&cli.BoolFlag{Name: "rebuild-state", Usage: "make the state again from the log"}},
+			Flags: []cli.Flag{&cli.BoolFlag{Name: "rebuild-state", Usage: "make the state again from the log"}, &cli.BoolFlag{Name: "set-log-aside", Usage: "move a broken log to rescue, and begin another; asks a person on a terminal"}},
 			Action: action(0, func(c *call) error {
 				asJSON, err := c.json()
 				if err != nil {
@@ -90,6 +90,12 @@ func lookCommands() []*cli.Command {
 				}
 				return c.keeper(func(k *agentsmd.Keeper) error {
 					var done []string
+					if c.Bool("set-log-aside") {
+						if err := k.SetLogAside(c.ctx, c.confirm); err != nil {
+							return err
+						}
+						done = append(done, "the log was set aside; a new one begins with the state as it is")
+					}
 					if c.Bool("rebuild-state") {
 						if err := k.Rebuild(c.ctx); err != nil {
 							return err

@@ -93,6 +93,7 @@ var effects = []effect{
 	{"agentsmd status", readOnly, anyone},
 	{"agentsmd report", readOnly, anyone},
 	{"agentsmd recover", reversibleWrite, anyone},
+	{"agentsmd recover --set-log-aside", destructive, human},
 	{"approve", reversibleWrite, human},
 	{"reject", reversibleWrite, anyone},
 	{"inbox", readOnly, anyone},
