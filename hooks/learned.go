@@ -40,8 +40,10 @@ func learned(t *lint.Target, r *repo.Repo, depends func()) []finding.Check {
 		if t.Mode == lint.ModeWorktree && t.Trusted() != nil {
 			o.Also = append(o.Also, t.Trusted())
 		}
-		if picked, err := r.Commit(context.Background(), "CHERRY_PICK_HEAD"); err == nil && r.InSequence() {
-			o.Also = append(o.Also, picked)
+		if _, err := os.Lstat(filepath.Join(r.GitDir, "CHERRY_PICK_HEAD")); err == nil { // what it brings is another commit's
+			if picked, err := r.Commit(context.Background(), "CHERRY_PICK_HEAD"); err == nil {
+				o.Also = append(o.Also, picked)
+			}
 		}
 	}
 	return agentsmd.Checks(o)
