@@ -94,8 +94,8 @@ type applying struct {
 	call     string
 }
 
-// judged reads plan, batch and state of one generation and judges the selection (the page's 5.4,
-// 1 to 9).
+// judged reads plan, batch and state of one generation and judges the selection: one
+// objection refuses the call before anything is written.
 func (k *Keeper) judged(ctx context.Context, o ApplyOptions) (a *applying, err error) {
 	err = k.Store.View(ctx, func(r *store.Reader) error {
 		a = &applying{k: k, o: o, lifts: map[string][]string{}, event: "accepted"}

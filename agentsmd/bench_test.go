@@ -178,11 +178,10 @@ func watchHeap() (peak func() uint64, stop func()) {
 	return func() uint64 { return most }, func() { close(done); <-ended }
 }
 
-// say writes a session of Codex with these words, one turn for each.
-func say(tb testing.TB, home, name, dir string, texts ...string) {
+// say writes a session of Codex with these words, one turn for each, that begins at a time.
+func say(tb testing.TB, home, name, dir string, at time.Time, texts ...string) {
 	tb.Helper()
 	var out bytes.Buffer
-	at := time.Now().UTC().Add(-time.Hour)
 	event := func(kind string, payload map[string]any) {
 		at = at.Add(time.Second)
 		data, err := json.Marshal(map[string]any{"timestamp": at.Format(time.RFC3339), "type": kind, "payload": payload})
@@ -216,7 +215,7 @@ func BenchmarkThousand(b *testing.B) {
 		for i := range 1000 {
 			texts = append(texts, fmt.Sprintf("Please keep in mind: rule %04d.", i))
 		}
-		say(b, home, "s", dir, texts...)
+		say(b, home, "s", dir, time.Now().UTC().Add(-time.Hour), texts...)
 		ctx := context.Background()
 		if _, err := k.Collect(ctx, CollectOptions{QuotaMin: -1}); err != nil {
 			b.Fatal(err)

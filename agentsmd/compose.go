@@ -141,7 +141,8 @@ func (c *composer) find(key string) []int {
 	return out
 }
 
-// edit makes one change (the table of the page: add, remove, narrow and replace, merge).
+// edit makes one change: a rule more, all equal ones gone, or old ones replaced where the first of
+// them stands.
 func (c *composer) edit(e Edit, lenient bool) error {
 	fresh, key := "", ""
 	if e.New != "" {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func (l *learner) writes(dir, text string) {
@@ -195,7 +196,7 @@ func TestOwnActsLeaveNothing(t *testing.T) {
 // A run whose records another one settled is done.
 func TestOvertakenCloses(t *testing.T) {
 	l := learn(t)
-	say(t, l.home, "s", l.dir, "Answer in one sentence.")
+	say(t, l.home, "s", l.dir, l.at.Add(-time.Hour), "Answer in one sentence.")
 	ctx := context.Background()
 	var runs []string
 	for range 2 {

@@ -2,8 +2,7 @@
 // one traceable to those words, in one managed block of AGENTS.md, by a yes that is recorded.
 //
 // A model judges and phrases. The program decides what is evidence, what is shown, what is
-// written, and what stays dead. Seed 000 is its source; the numbers in comments are those of
-// the rules there.
+// written, and what stays dead. Seed 000 is its source.
 package agentsmd
 
 import (

@@ -291,7 +291,7 @@ func TestAutoGlobal(t *testing.T) {
 	other := t.TempDir()
 	l.allows(l.GlobalPath())
 	c := l.says(l.dir, "Answer in one sentence.")
-	say(t, l.home, "other", other, "Answer in one sentence.")
+	say(t, l.home, "other", other, l.at.Add(-time.Hour), "Answer in one sentence.")
 	c = l.collectsAgain()
 	for i, ref := range c.Chunks {
 		chunk := chunkOf(t, ref.Path)
@@ -477,7 +477,7 @@ func TestInherited(t *testing.T) {
 	if _, err := l.Collect(context.Background(), CollectOptions{QuotaMin: -1, Processed: true}); err != nil {
 		t.Fatal(err)
 	}
-	say(t, l.home, "more", l.dir, "Well.")
+	say(t, l.home, "more", l.dir, l.at.Add(-time.Hour), "Well.")
 	c, err := l.Collect(context.Background(), CollectOptions{QuotaMin: -1, Processed: true})
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ type NoOpItem struct {
 	Why    string `json:"why"`
 }
 
-// publish writes the plan, and what follows from it (5.3, 19).
+// publish writes the plan, and what follows from it.
 func (r *reconciling) publish() (Planned, error) {
 	call, err := r.k.stamp()
 	if err != nil {

@@ -126,7 +126,7 @@ type reconciling struct {
 	yes      *Yes // of the user's own act
 }
 
-// open makes the checks that stop at once (the page's 5.3, 1 to 6).
+// open makes the checks that stop at once: on them nothing else could be judged.
 func (r *reconciling) open() error {
 	s, f, err := loadState(&r.tx.Reader)
 	if err != nil {
@@ -208,7 +208,7 @@ func (r *reconciling) open() error {
 	return nil
 }
 
-// decide makes the checks that collect all (5.3, 7 to 18).
+// decide makes the checks that collect all.
 func (r *reconciling) decide() error {
 	r.files, r.lifts = map[string]*file{}, map[string][]string{}
 	seen := map[string]bool{}

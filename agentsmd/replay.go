@@ -47,7 +47,7 @@ func (r *reconciling) warn(d *Decision, code, format string, args ...any) {
 	r.warnings = append(r.warnings, PlanIssue{Code: "agentsmd/" + code, Decision: id, Message: fmt.Sprintf(format, args...)})
 }
 
-// target plays the decisions on one file (5.3, 16 to 18).
+// target plays the decisions on one file.
 func (r *reconciling) target(path string) {
 	var mine []*Decision
 	for _, d := range r.all {

@@ -100,7 +100,7 @@ type outcome struct {
 	rollback string
 }
 
-// target changes one file (5.4, 10).
+// target changes one file. Another one that fails leaves this one changed.
 func (a *applying) target(ctx context.Context, path string, mine []*Decision) (o outcome, err error) {
 	o.journal = Journal{SchemaVersion: SchemaVersion, Call: a.call, Plan: a.id, Event: a.event, Path: path, Scope: mine[0].ScopeKey, Lifts: map[string][]string{}, Yes: a.yes}
 	j := &o.journal

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"assent/approval"
+	"assent/finding"
 )
 
 // Said is how a person says yes in this call.
@@ -21,7 +22,7 @@ type Said struct {
 // card is what is confirmed: the texts as they will stand.
 func (a *applying) card() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of its changes\n", a.id, len(a.selected))
+	fmt.Fprintf(&b, "of the plan %s: %s\n", a.id, finding.Count(len(a.selected), "change"))
 	for _, d := range a.selected {
 		fmt.Fprintf(&b, "\n%d  %s  %s\n", d.Number, d.Action, d.TargetPath)
 		for _, old := range d.Olds() {

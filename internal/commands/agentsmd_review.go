@@ -239,7 +239,7 @@ func collect(c *call) error {
 			return nil
 		}
 		c.out("%s", out.Run)
-		c.say("%d records%s", out.Counts["records"], also)
+		c.say("%s%s", finding.Count(out.Counts["records"], "record"), also)
 		if out.More {
 			c.say("there is more: collect again when this run is published")
 		}
