@@ -244,13 +244,7 @@ func (a *applying) sound() error {
 // are left out.
 func (a *applying) stands(ctx context.Context) error {
 	plan := a.state.Plans[a.id]
-	a.gates = &gates{state: a.state, auto: a.o.Auto, refs: a.refs, credit: plan.Credit, block: func(path string) (*Block, error) {
-		f, err := readTarget(path)
-		if err != nil {
-			return nil, err
-		}
-		return f.block, nil
-	}}
+	a.gates = &gates{state: a.state, auto: a.o.Auto, refs: a.refs, credit: plan.Credit, gone: a.k.goneFrom(ctx, a.state, readTarget)}
 	if a.o.Auto {
 		if err := a.guard(plan.Credit); err != nil {
 			return err

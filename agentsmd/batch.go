@@ -57,6 +57,7 @@ func (c *collecting) batch(ctx context.Context) (*Batch, error) {
 		if err != nil || !ok {
 			continue // it went away meanwhile
 		}
+		p = p.renewed()
 		known := b.Projects[p.Key]
 		b.Projects[p.Key] = ProjectID{append(known.Roots, p.Root), p.RootCommits}
 	}
@@ -216,6 +217,7 @@ func (c *collecting) reread(ctx context.Context, cur Cursor) (out []Record) {
 				Source: SourceRef{Path: cur.Path, LineStart: t.LineStart, LineEnd: t.LineEnd, ByteStart: t.Start, ByteEnd: t.End, SHA256: t.SHA256},
 			}
 			if project, ok, err := c.k.project(ctx, t.Cwd, c.state); err == nil && ok && t.Cwd != "" {
+				project = project.renewed()
 				rec.ProjectRoot, rec.ProjectKey = &project.Root, &project.Key
 			}
 			if id("R", cur.Source, t.Session, t.ID) == p.Record {

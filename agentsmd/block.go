@@ -189,51 +189,6 @@ func (b *Block) hasHeading(s markdown.Span) bool {
 	})
 }
 
-// BlockState is how the block stands to what was last written.
-type BlockState string
-
-const (
-	Absent  BlockState = "absent"
-	Current BlockState = "current"
-	Stale   BlockState = "stale"   // ours, but older or laid out anew
-	Drifted BlockState = "drifted" // somebody else's hand is in it
-)
-
-// Published is what was last written to a file's block.
-type Published struct {
-	Scope   string   `json:"scope_key"`
-	Body    string   `json:"body_sha256"`    // "" while another hand is in it
-	Rules   []string `json:"rules"`          // keys, in order
-	Earlier []string `json:"earlier_sha256"` // bodies before, newest last
-	At      string   `json:"at"`
-}
-
-// maxEarlier is how many older bodies of a block are known again, such as on an old branch.
-const maxEarlier = 100
-
-// State compares the block with what was published, nil if nothing is known of it.
-func (b *Block) State(known *Published) BlockState {
-	switch {
-	case !b.Present:
-		return Absent
-	case len(b.Foreign) > 0:
-		return Drifted
-	case known == nil:
-		if b.Legacy != "" {
-			return Stale
-		}
-		return Current
-	}
-	body := digest(b.Body())
-	if known.Body != "" && body == known.Body && b.Legacy == "" {
-		return Current
-	}
-	if body == known.Body || slices.Contains(known.Earlier, body) || slices.Equal(b.Keys(), known.Rules) {
-		return Stale
-	}
-	return Drifted
-}
-
 // Effective returns the lines of a file that an agent reads as instructions, in the form in
 // which rules are compared: each paragraph, also of a list item, and each of its lines.
 func (b *Block) Effective() map[string]bool { return effective(b.doc) }

@@ -83,7 +83,7 @@ func result(o *outcome, plan *Plan, notes []string) Result {
 	switch {
 	case o.err != nil:
 		code, exit := codeOf(o.err)
-		r.Status, r.Error = "failed", &ReportError{code, o.err.Error(), o.rollback, exit}
+		r.Status, r.Error = "failed", &ReportError{code, o.err.Error(), hintOf(o.err), o.rollback, exit}
 		r.New = r.Old
 		return r
 	case j.After == j.Before:
@@ -143,8 +143,8 @@ func (k *Keeper) entries(s *State, o *outcome, id string, plan *Plan, call strin
 	return out
 }
 
-// publishes is what is known of a block after a change: what was known before, and the change.
-// Another hand's edits do not become ours by it.
+// publishes is what is known of a block after a change: what stands there; where another hand was
+// in it, what was known before, and the change, so that its edits do not become ours.
 func publishes(known *Published, o *outcome, plan *Plan) (p Published, ok bool) {
 	j := &o.journal
 	after, err := ParseBlock(j.Path, o.after)
@@ -152,7 +152,7 @@ func publishes(known *Published, o *outcome, plan *Plan) (p Published, ok bool) 
 		return p, false
 	}
 	rules := after.Keys()
-	if known != nil {
+	if known != nil && j.State == Drifted {
 		rules = slices.Clone(known.Rules)
 		for _, list := range [][]string{j.Applied, j.Stands} {
 			for _, id := range list {

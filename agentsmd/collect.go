@@ -156,6 +156,7 @@ func (c *collecting) register(ctx context.Context, b *Batch) error {
 		}
 		return record(tx, s, f.Digest, e)
 	})
+	c.k.forget()
 	return err
 }
 
@@ -406,7 +407,7 @@ func (c *collecting) turn(ctx context.Context, at int, t Turn) error {
 		Source: SourceRef{Path: r.file.Path, LineStart: t.LineStart, LineEnd: t.LineEnd, ByteStart: t.Start, ByteEnd: t.End, SHA256: t.SHA256},
 	}
 	if ok {
-		root, key := p.Root, p.Key
+		root, key := p.Root, p.renewed().Key
 		rec.ProjectRoot, rec.ProjectKey = &root, &key
 		r.last = root
 	}

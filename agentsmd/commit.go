@@ -179,10 +179,13 @@ func (k *Keeper) filtered(ctx context.Context, c *committing, f *file, after []b
 
 // gitFault gives the errors of a one-path commit their codes.
 func gitFault(err error) error {
+	var unsuitable *repo.Unsuitable
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, repo.ErrUnsuitable), errors.Is(err, repo.ErrState):
+	case errors.As(err, &unsuitable):
+		return fault("git-state", unsuitable.Next, "%s: %s", unsuitable.Path, unsuitable.Why)
+	case errors.Is(err, repo.ErrState):
 		return fault("git-state", "", "%v", err)
 	case errors.Is(err, repo.ErrHookChanged):
 		return fault("hook-changed-index", "", "%v", err)

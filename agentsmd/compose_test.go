@@ -175,28 +175,47 @@ func TestState(t *testing.T) {
 		return digest(b.Body())
 	}
 	known := &Published{Body: body(block("One.", "Two.")), Rules: []string{Norm("One."), Norm("Two.")}, Earlier: []string{body(block("One."))}}
+	all := map[string]bool{Norm("One."): true, Norm("Two."): true, Norm("Elsewhere."): true}
+	head := func(rules ...string) func() ([]string, bool) {
+		return func() (keys []string, ok bool) {
+			for _, r := range rules {
+				keys = append(keys, Norm(r))
+			}
+			return keys, len(rules) > 0
+		}
+	}
 	for _, c := range []struct {
 		name, src string
 		known     *Published
 		want      BlockState
+		gone      int
+		head      func() ([]string, bool)
 	}{
-		{"no marker", "Text.\n", known, Absent},
-		{"as published", block("One.", "Two."), known, Current},
-		{"nothing known", block("One."), nil, Current},
-		{"an earlier body", block("One."), known, Stale},
-		{"wrapped anew", startLine + "* One.\n* Two.\n" + endLine, known, Stale},
-		{"an earlier tool's", strings.ReplaceAll(block("One."), "agentsmd:", "auto-preference-learner:"), nil, Stale},
-		{"a rule more", block("One.", "Two.", "Three."), known, Drifted},
-		{"a rule less", block("Two."), known, Drifted},
-		{"a rule reworded", block("One.", "2."), known, Drifted},
-		{"foreign lines", startLine + "Prose.\n\n- One.\n" + endLine, nil, Drifted},
+		{"no marker", "Text.\n", known, Absent, 0, head()},
+		{"as published", block("One.", "Two."), known, Current, 0, head()},
+		{"nothing known", block("One."), nil, Current, 0, head()},
+		{"an earlier body, without Git", block("One."), known, Drifted, 1, head()},
+		{"an earlier body, as HEAD has it", block("One."), known, Stale, 0, head("One.")},
+		{"an earlier body, of which HEAD has more", block("One."), known, Drifted, 1, head("One.", "Two.")},
+		{"an earlier body, on a branch with another rule", block("One."), known, Stale, 0, head("One.", "Elsewhere.")},
+		{"wrapped anew", startLine + "* One.\n* Two.\n" + endLine, known, Stale, 0, head()},
+		{"an earlier tool's", strings.ReplaceAll(block("One."), "agentsmd:", "auto-preference-learner:"), nil, Stale, 0, head()},
+		{"a rule more", block("One.", "Two.", "Three."), known, Drifted, 0, head()},
+		{"a rule less", block("Two."), known, Drifted, 1, head()},
+		{"a rule less, which HEAD has", block("Two."), known, Drifted, 1, head("One.", "Two.")},
+		{"a rule less, as HEAD has it", block("Two."), known, Stale, 0, head("Two.")},
+		{"another rule that has a yes", block("Two.", "Elsewhere."), known, Stale, 0, head("Two.", "Elsewhere.")},
+		{"in another order", block("Two.", "One."), known, Stale, 0, head()},
+		{"nothing known, and foreign lines", startLine + "Prose.\n\n- One.\n" + endLine, nil, Drifted, 0, head()},
+		{"a rule reworded", block("One.", "2."), known, Drifted, 1, head("One.", "Two.")},
+		{"foreign lines", startLine + "Prose.\n\n- One.\n" + endLine, known, Drifted, 1, head()},
 	} {
 		b, err := ParseBlock(FileName, []byte(c.src))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := b.State(c.known); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		if got, gone := b.State(c.known, witness{all, c.head}); got != c.want || len(gone) != c.gone {
+			t.Errorf("%s: %s, want %s; gone are %v", c.name, got, c.want, gone)
 		}
 	}
 }

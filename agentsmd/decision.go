@@ -32,7 +32,8 @@ type Decision struct {
 	Note            string     `json:"note,omitzero"` // why the program made it a no-op
 	Diff            string     `json:"diff"`
 
-	dead bool // a no-op because it was withdrawn or rejected
+	dead   bool // a no-op because it was withdrawn or rejected
+	stands bool // a no-op because it stands in the block
 }
 
 // Olds are the rules that go.

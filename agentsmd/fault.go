@@ -1,6 +1,7 @@
 package agentsmd
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -34,6 +35,15 @@ func fault(code, next, format string, args ...any) *Fault {
 		panic("agentsmd: there is no code " + code)
 	}
 	return &Fault{code, fmt.Sprintf(format, args...), next}
+}
+
+// hintOf is the next step that an error names, "" if it names none.
+func hintOf(err error) string {
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		return h.Hint()
+	}
+	return ""
 }
 
 // refusal is what is fixed about a code.

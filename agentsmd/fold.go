@@ -1,6 +1,7 @@
 package agentsmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -206,6 +207,7 @@ func (s *State) rekey(from, to string) {
 		s.Projects[to] = now
 		delete(s.Projects, from)
 	}
+	ids := map[string]string{} // of rules -> their new ones
 	for _, entries := range []map[string]Entry{s.Tombstones, s.Rejected} {
 		for id, e := range maps.Clone(entries) {
 			if e.Scope == old {
@@ -215,23 +217,51 @@ func (s *State) rekey(from, to string) {
 				if e.Kind == KindRemoval {
 					kind = KindRemoval
 				}
-				entries[RuleID(kind, fresh, e.Text)] = e
+				ids[id] = RuleID(kind, fresh, e.Text)
+				entries[ids[id]] = e
 			}
 		}
 	}
 	for id, r := range maps.Clone(s.RuleEvidence) {
 		if r.Scope == old {
 			delete(s.RuleEvidence, id)
-			r.Scope = fresh
-			s.RuleEvidence[RuleID(KindRule, fresh, r.Text)] = r
+			r.Scope, ids[id] = fresh, RuleID(KindRule, fresh, r.Text)
+			s.RuleEvidence[ids[id]] = r
 		}
 	}
-	s.Scopes[fresh] += s.Scopes[old]
-	delete(s.Scopes, old)
+	renamed := func(of []string) []string {
+		out := slices.Clone(of)
+		for i, id := range out {
+			out[i] = cmp.Or(ids[id], id)
+		}
+		return out
+	}
+	for id, r := range s.RuleEvidence {
+		r.Replaced = renamed(r.Replaced)
+		s.RuleEvidence[id] = r
+	}
+	move := func(scopes map[string]int) {
+		if n, ok := scopes[old]; ok {
+			scopes[fresh] += n
+			delete(scopes, old)
+		}
+	}
+	move(s.Scopes)
+	for id, p := range s.Plans {
+		p.Credit.IDs, p.Credit.Scopes = renamed(p.Credit.IDs), maps.Clone(p.Credit.Scopes)
+		move(p.Credit.Scopes)
+		s.Plans[id] = p
+	}
 	for id, p := range s.Pending {
 		if p.Scope == old {
 			p.Scope = fresh
 			s.Pending[id] = p
+		}
+	}
+	for path, b := range s.Blocks {
+		if b.Scope == old {
+			b.Scope = fresh
+			s.Blocks[path] = b
 		}
 	}
 	for id, c := range s.Candidates {

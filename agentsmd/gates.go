@@ -13,7 +13,7 @@ type gates struct {
 	state  *State
 	auto   bool
 	refs   *references
-	block  func(path string) (*Block, error) // of a target as it is on disk
+	gone   func(path, scope string) []string // keys of rules that a hand took out of a target as it is on disk
 	credit Credit                            // what the plan itself did is no obstacle
 }
 
@@ -98,13 +98,7 @@ func (g *gates) judge(d *Decision) (lifts []string, err error) {
 
 // deletedByHand reports a rule that was written once, and that somebody took away.
 func (g *gates) deletedByHand(d *Decision) bool {
-	known := published(g.state, d.TargetPath, d.ScopeKey)
-	key := Norm(d.Instruction)
-	if known == nil || !slices.Contains(known.Rules, key) || g.block == nil {
-		return false
-	}
-	b, err := g.block(d.TargetPath)
-	return err == nil && !b.Has(key) && b.State(known) == Drifted // an older branch has fewer rules, too
+	return slices.Contains(g.gone(d.TargetPath, d.ScopeKey), Norm(d.Instruction))
 }
 
 // newer reports whether a quote of a decision is from a record that began after a time.

@@ -26,7 +26,8 @@ func (l *learner) stateOf(dir string) BlockState {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return f.block.State(published(s, f.path, s.Blocks[f.path].Scope))
+	got, _ := l.standing(context.Background(), s, f, s.Blocks[f.path].Scope)
+	return got
 }
 
 // What a hand did to a block does not become ours by a change of something else.
@@ -270,4 +271,47 @@ func TestLostPlan(t *testing.T) {
 	if err != nil || len(s.Problems) != 1 || s.Recovery != "" {
 		t.Errorf("%v, %+v", err, s)
 	}
+}
+
+// What the user says of a rule counts, too, where the file is as he wants it already.
+func TestOwnActsOnWhatHoldsAlready(t *testing.T) {
+	l := learn(t)
+	ctx := context.Background()
+	if err := l.applies(l.plans(l.dir, "Run gofmt before you answer.", Add, map[string]any{"instruction": "Run gofmt."}).Plan, 1); err != nil {
+		t.Fatal(err)
+	}
+	with, without := l.file(l.dir), block()
+	is := func(what string, written, gone bool) {
+		t.Helper()
+		o, err := l.Origins(ctx, l.dir)
+		if err != nil || o.Written[Norm("Run gofmt.")] != written || o.Gone[Norm("Run gofmt.")] != gone {
+			t.Errorf("%s: %v, %+v", what, err, o)
+		}
+		w, err := l.Why(ctx, "Run gofmt.", l.dir)
+		if last := w.History[len(w.History)-1]; err != nil || last.Event != what || last.Approval == "" {
+			t.Errorf("%s: %v, %+v", what, err, last)
+		}
+	}
+	l.writes(l.dir, without)
+	l.at = l.at.Add(time.Minute)
+	if rep, err := l.Withdraw(ctx, OwnOptions{Rule: "Run gofmt.", Dir: l.dir, Said: Said{Words: "off"}}); err != nil || rep.Results[0].Status != "no-op" {
+		t.Fatal(err, rep)
+	}
+	is("withdrawn", false, true)
+	if l.file(l.dir) != without {
+		t.Errorf("the file holds %q", l.file(l.dir))
+	}
+	l.writes(l.dir, with)
+	l.at = l.at.Add(time.Minute)
+	if rep, err := l.Restore(ctx, OwnOptions{Rule: "Run gofmt.", Dir: l.dir, Said: Said{Words: "on"}}); err != nil || rep.Results[0].Status != "no-op" {
+		t.Fatal(err, rep)
+	}
+	is("restored", true, false)
+	if got := l.stateOf(l.dir); got == Drifted {
+		t.Error("the block is drifted")
+	}
+	if _, err := l.Withdraw(ctx, OwnOptions{Rule: "Nobody said that.", Dir: l.dir, Said: Said{Words: "off"}}); !isCode(err, "rule-not-found") {
+		t.Errorf("a rule that never was: %v", err)
+	}
+	l.sound()
 }

@@ -96,6 +96,17 @@ type Project struct {
 	CommonDir   string // real path of its Git common directory; "" for a plain one
 	Key         string
 	RootCommits []string // nil if the history is not complete
+	// Next is what it is by now, where the state knows it by a key of the time before its history
+	// was complete: collecting gives it that; nil: nothing else.
+	Next *Project
+}
+
+// renewed is the project by its lasting key.
+func (p Project) renewed() Project {
+	if p.Next != nil {
+		return *p.Next
+	}
+	return p
 }
 
 // Authority is what references must have in common with a root to support it: all worktrees of
@@ -138,7 +149,27 @@ func (k *Keeper) project(ctx context.Context, dir string, s *State) (p Project, 
 	return p, p.Root != "", nil
 }
 
-func (k *Keeper) identify(ctx context.Context, dir string, s *State) (p Project, err error) {
+// identify finds out which project a directory belongs to. One that was collected before its
+// history was complete keeps the key of then, until the next collect.
+func (k *Keeper) identify(ctx context.Context, dir string, s *State) (Project, error) {
+	p, err := k.identity(ctx, dir, s)
+	if err != nil || p.Root == "" || s == nil {
+		return p, err
+	}
+	for key, known := range s.Projects {
+		if key == p.Key || len(known.RootCommits) > 0 || !slices.Contains(known.Roots, p.Root) {
+			continue
+		}
+		old := Project{Root: p.Root, CommonDir: p.CommonDir, Key: key}
+		if p.RootCommits != nil {
+			old.Next = &p
+		}
+		return old, nil
+	}
+	return p, nil
+}
+
+func (k *Keeper) identity(ctx context.Context, dir string, s *State) (p Project, err error) {
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
 		return p, nil
@@ -177,6 +208,13 @@ func (k *Keeper) identify(ctx context.Context, dir string, s *State) (p Project,
 		p.Key = key("dir", p.CommonDir)
 	}
 	return p, nil
+}
+
+// forget makes every project known anew: the state calls one otherwise by now.
+func (k *Keeper) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.projects = nil
 }
 
 // key is the identity of a project, 16 hex digits.

@@ -242,38 +242,85 @@ func TestEvidenceGoesOn(t *testing.T) {
 	}
 }
 
-// A branch from before a rule is no withdrawal of it; a rule that a hand took out is one.
-func TestOlderBranch(t *testing.T) {
+// A branch that has other rules is no withdrawal of ours, whichever way it came to them; a rule that
+// a hand took out is one.
+func TestOtherBranches(t *testing.T) {
 	l := learn(t)
-	path := filepath.Join(l.dir, FileName)
-	for i, rule := range []string{"Run gofmt.", "Never push."} {
-		if err := l.applies(l.plans(l.dir, fmt.Sprintf("Word number %d.", i), Add, map[string]any{"instruction": rule}).Plan, 1); err != nil {
-			t.Fatal(err)
+	l.Git = append(l.Git, "GIT_AUTHOR_NAME=Designer", "GIT_AUTHOR_EMAIL=designer@example.com", "GIT_COMMITTER_NAME=Designer", "GIT_COMMITTER_EMAIL=designer@example.com")
+	gitIn(t, l.dir, "init", "-q")
+	gitIn(t, l.dir, "commit", "-q", "--allow-empty", "-m", "one")
+	if err := l.PreferCommit(context.Background(), "yes", Yes{}); err != nil {
+		t.Fatal(err)
+	}
+	words := 0
+	plan := func(rule string) Planned {
+		words++
+		return l.plans(l.dir, fmt.Sprintf("Word number %d: %s", words, rule), Add, map[string]any{"instruction": rule})
+	}
+	add := func(rule string) {
+		t.Helper()
+		if p := plan(rule); len(p.Items) != 1 {
+			t.Errorf("%s: %+v", rule, p.Settled)
+		} else if err := l.applies(p.Plan, 1); err != nil {
+			t.Error(err)
 		}
-		if i == 0 {
-			if err := os.WriteFile(path+".old", []byte(l.file(l.dir)), 0o644); err != nil {
-				t.Fatal(err)
-			}
+	}
+	is := func(what string, want BlockState) {
+		t.Helper()
+		if got := l.stateOf(l.dir); got != want {
+			t.Errorf("%s: the block is %s, not %s", what, got, want)
 		}
 	}
-	if err := os.Rename(path+".old", path); err != nil {
-		t.Fatal(err)
+	add("Run gofmt.")
+	gitIn(t, l.dir, "branch", "old")
+	add("Never push.")
+	gitIn(t, l.dir, "switch", "-q", "old")
+	is("an older branch", Stale)
+	add("Never push.")
+	add("Use tabs.")
+	is("the older branch, gone on", Current)
+	gitIn(t, l.dir, "switch", "-q", "main")
+	is("back on the first", Stale)
+	add("Answer briefly.")
+	gitIn(t, l.dir, "branch", "side", "main~1")
+	gitIn(t, l.dir, "switch", "-q", "side")
+	gitIn(t, l.dir, "merge", "-q", "-X", "union", "--no-edit", "main")
+	l.writes(l.dir, block("Run gofmt.", "Use tabs.", "Answer briefly."))
+	gitIn(t, l.dir, "commit", "-qam", "as if it was merged")
+	is("rules with a yes, in a new mixture", Stale)
+	if a, err := l.adoption(context.Background(), targetPath(l.dir), must(l.state(context.Background()))); err != nil || len(a.Hand)+len(a.Withdrawn) != 0 {
+		t.Errorf("there is something to adopt: %v, %+v", err, a)
 	}
-	if p := l.plans(l.dir, "Again: never push.", Add, map[string]any{"instruction": "Never push."}); len(p.Items) != 1 {
-		t.Errorf("on an older branch: %+v", p.Settled)
-	} else if err := l.applies(p.Plan, 1); err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Replace(l.file(l.dir), "- Run gofmt.\n", "- Mine.\n", 1)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if p := l.plans(l.dir, "Run gofmt, I said.", Add, map[string]any{"instruction": "Run gofmt."}); len(p.Items) != 0 {
+	gitIn(t, l.dir, "switch", "-q", "main")
+	gitIn(t, l.dir, "revert", "--no-edit", "HEAD")
+	add("Say please.")
+	is("after a revert", Current)
+	gitIn(t, l.dir, "reset", "-q", "--hard", "main~1")
+	is("after a reset", Stale)
+	add("Say please.")
+	gitIn(t, l.dir, "rm", "-q", FileName)
+	gitIn(t, l.dir, "commit", "-qm", "none")
+	add("Run gofmt.")
+	is("after the file was gone", Current)
+
+	// The same rules missing by a hand.
+	add("Never push.")
+	l.writes(l.dir, block("Never push."))
+	is("one taken out", Drifted)
+	if p := plan("Run gofmt."); len(p.Items) != 0 {
 		t.Errorf("what a hand took out came back: %+v", p.Items)
 	}
 	if p := l.plans(l.dir, "Do bring gofmt back.", Add, map[string]any{"instruction": "Run gofmt.", "restore_tombstone": true}); len(p.Items) != 1 {
 		t.Errorf("what the user brings back: %+v", p.Settled)
 	}
+	l.sound()
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 // A plan does not replace a rule and make it anew.

@@ -2,11 +2,10 @@ package agentsmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -135,7 +134,7 @@ func (k *Keeper) own(ctx context.Context, o OwnOptions, event string, make func(
 	defer release()
 	var out Planned
 	_, err = k.Store.Update(ctx, func(tx *store.Tx) error {
-		r := &reconciling{k: k, ctx: ctx, o: ReconcileOptions{Run: b.Run, Mode: Suggest}, tx: tx, batch: b, refs: refs, all: []*Decision{d}, yes: &yes}
+		r := &reconciling{k: k, ctx: ctx, o: ReconcileOptions{Run: b.Run, Mode: Suggest}, tx: tx, batch: b, refs: refs, all: []*Decision{d}, yes: &yes, event: event}
 		var f store.File
 		var err error
 		if r.state, f, err = loadState(&tx.Reader); err != nil {
@@ -165,14 +164,14 @@ func (k *Keeper) own(ctx context.Context, o OwnOptions, event string, make func(
 		return Report{SchemaVersion: SchemaVersion, Run: b.Run, At: k.now(), Mode: Suggest, Plan: out.Plan, Results: []Result{{Path: path, Scope: scope, Status: "no-op", Notes: []string{out.Settled[0].Why}, Commit: ReportCommit{Status: "none", Reason: nothing}}}}, nil
 	}
 	a, err := k.judged(ctx, ApplyOptions{Plan: out.Plan, All: true, Said: o.Said})
-	if err != nil {
-		return rep, err
+	if err == nil {
+		a.event = event
+		err = a.agreed(ctx, yes)
 	}
-	a.event = event
-	if err := a.agreed(ctx, yes); err != nil {
-		return rep, err
+	if err == nil {
+		rep, err = a.write(ctx)
 	}
-	if rep, err = a.write(ctx); rep.Exit != 0 { // his next word is another act
+	if err != nil && !errors.Is(err, errCrash) || rep.Exit != 0 { // his next word is another act
 		k.drop(ctx, out.Plan)
 	}
 	return rep, err
@@ -382,20 +381,18 @@ func (k *Keeper) adoption(ctx context.Context, path string, s *State) (*adoption
 	touched := false
 	for _, r := range f.block.Rules {
 		c := RuleID(KindRule, scope, r.Text)
-		if e, ok := s.RuleEvidence[c]; ok && e.Path == path {
+		if _, ok := s.RuleEvidence[c]; ok {
 			continue
 		}
 		a.Hand = append(a.Hand, r.Text)
 		a.effects = append(a.effects, Effect{Op: opLift, IDs: []string{c}}, Effect{Op: opRule, ID: c, Rule: &RuleEvidence{Path: path, Scope: scope, Text: r.Text, Hand: true, Evidence: []Evidence{}, Replaced: []string{}, UpdatedAt: at}})
 		touched = true
 	}
-	for _, c := range slices.Sorted(maps.Keys(s.RuleEvidence)) {
-		e := s.RuleEvidence[c]
-		if e.Path != path || f.block.Has(Norm(e.Text)) {
-			continue
-		}
-		a.Withdrawn = append(a.Withdrawn, e.Text)
-		a.effects = append(a.effects, Effect{Op: opTombstone, ID: c, Entry: &Entry{Kind: KindRule, Scope: scope, Text: e.Text, Norm: NormVersion, Evidence: orNone(e.Evidence), Decision: e.Decision, Reason: "taken out by hand", At: at}}, Effect{Op: opRuleGone, ID: c})
+	for _, text := range k.takenOut(ctx, s, f, scope) {
+		c := RuleID(KindRule, scope, text)
+		e := s.RuleEvidence[c] // none of a rule that came from somebody else
+		a.Withdrawn = append(a.Withdrawn, text)
+		a.effects = append(a.effects, Effect{Op: opTombstone, ID: c, Entry: &Entry{Kind: KindRule, Scope: scope, Text: text, Norm: NormVersion, Evidence: orNone(e.Evidence), Decision: e.Decision, Reason: "taken out by hand", At: at}}, Effect{Op: opRuleGone, ID: c})
 		touched = true
 	}
 	if touched {

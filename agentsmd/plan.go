@@ -74,6 +74,7 @@ type PlanIssue struct {
 	Code     string `json:"code"`
 	Decision string `json:"decision_id"`
 	Message  string `json:"message"`
+	Hint     string `json:"hint"`
 	exit     int
 }
 
@@ -165,7 +166,35 @@ func readPlan(r *store.Reader, s *State, name string) (id string, p *Plan, err e
 		return "", nil, fault("plan-changed", "", "the plan %s is not what was printed", id)
 	}
 	p = &Plan{}
-	return id, p, readDocument("the plan "+id, f.Data, p)
+	if err = readDocument("the plan "+id, f.Data, p); err == nil {
+		p.renew(id, s)
+	}
+	return id, p, err
+}
+
+// renew gives what still waits of a plan the key that its project has by now.
+func (p *Plan) renew(id string, s *State) {
+	moved := map[string]string{}
+	for _, d := range p.Decisions {
+		if w, ok := s.Pending[d.ID]; ok && w.Plan == id && w.Scope != d.ScopeKey {
+			moved[d.ScopeKey] = w.Scope
+		}
+	}
+	for _, d := range p.Decisions {
+		if to, ok := moved[d.ScopeKey]; ok {
+			d.ScopeKey = to
+			d.RuleID = d.ruleID()
+		}
+	}
+	for i, t := range p.Targets {
+		if to, ok := moved[t.Scope]; ok {
+			p.Targets[i].Scope = to
+		}
+	}
+	for from, to := range moved {
+		p.Guard.Scopes[to] += p.Guard.Scopes[from]
+		delete(p.Guard.Scopes, from)
+	}
 }
 
 // label is what a difference calls a file: its name, with the directory that it is in.
@@ -193,12 +222,12 @@ func (i *issues) add(d *Decision, err error) bool {
 	var refusal *boundary.Refusal
 	if asRefusal(err, &refusal) {
 		for _, v := range refusal.Violations {
-			i.list = append(i.list, PlanIssue{v.Code, id, fmt.Sprintf("%s: %s: %s %s", refusal.Source, v.Code, v.Pointer, v.Message), refusal.ExitCode()})
+			i.list = append(i.list, PlanIssue{v.Code, id, fmt.Sprintf("%s: %s: %s %s", refusal.Source, v.Code, v.Pointer, v.Message), v.Hint, refusal.ExitCode()})
 		}
 		return true
 	}
 	code, exit := codeOf(err)
-	i.list = append(i.list, PlanIssue{code, id, err.Error(), exit})
+	i.list = append(i.list, PlanIssue{code, id, err.Error(), hintOf(err), exit})
 	return true
 }
 

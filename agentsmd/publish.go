@@ -173,9 +173,9 @@ func (r *reconciling) record(call, id, sum string, settles []Effect) error {
 			}
 			e.Effects = append(e.Effects, Effect{Op: opPending, ID: d.ID, Pending: &PendingState{id, d.Number, string(d.Action), d.RuleID, d.ScopeKey, p.CreatedAt, d.Supersedes, d.AlternativeTo}})
 		}
-		if d.Status == Settles && d.Action.Mutating() && len(r.lifts[d.ID]) > 0 { // the user put it back already
-			e.Effects = append(e.Effects, Effect{Op: opLift, IDs: r.lifts[d.ID]})
-			e.Approval = r.yes
+		if d.Status == Settles && r.yes != nil && !d.dead { // the user's own act, and the file is as he wants it already
+			e.Event, e.Approval = r.event, r.yes
+			e.Effects = decided(r.state, d, id, r.lifts[d.ID], d.Action == Add, d.stands, p.CreatedAt)
 		}
 		if d.Number > 0 && p.Mode == Auto {
 			continue

@@ -123,7 +123,8 @@ type reconciling struct {
 	effects  []Effect // of the global pass
 	edited   string   // id of the item that is amended; "" else
 	before   []AuditEntry
-	yes      *Yes // of the user's own act
+	yes      *Yes   // of the user's own act
+	event    string // what that is called
 }
 
 // open makes the checks that stop at once: on them nothing else could be judged.
@@ -237,13 +238,7 @@ func (r *reconciling) decide() error {
 	if auto > maxAuto {
 		r.add(nil, fault("auto-limit", "", "the plan changes %d rules, and %d are the most", auto, maxAuto))
 	}
-	g := &gates{state: r.state, auto: r.o.Mode == Auto, refs: r.refs, block: func(path string) (*Block, error) {
-		f, err := r.file(path)
-		if err != nil {
-			return nil, err
-		}
-		return f.block, nil
-	}}
+	g := &gates{state: r.state, auto: r.o.Mode == Auto, refs: r.refs, gone: r.k.goneFrom(r.ctx, r.state, r.file)}
 	for _, d := range r.all {
 		if !d.live() {
 			continue

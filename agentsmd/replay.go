@@ -59,8 +59,7 @@ func (r *reconciling) target(path string) {
 	if r.add(mine[0], err) {
 		return
 	}
-	known := published(r.state, path, mine[0].ScopeKey)
-	state := f.block.State(known)
+	state, _ := r.k.standing(r.ctx, r.state, f, mine[0].ScopeKey)
 	if r.o.Mode == Auto && state == Drifted {
 		r.add(mine[0], fault("block-drifted", "agentsmd adopt "+path, "somebody edited the block of %s", path))
 		return
@@ -82,6 +81,11 @@ func (r *reconciling) target(path string) {
 		}
 		if d.Action == Add && (d.Restore || d.Override) && effective[Norm(d.Instruction)] {
 			d.settle("it stands there already")
+			d.stands = f.block.Has(Norm(d.Instruction))
+			continue
+		}
+		if d.Action == Remove && r.yes != nil && r.k.tookOut(r.ctx, r.state, f, d.ScopeKey, d.Old) {
+			d.settle("it does not stand there any more, and stays out")
 			continue
 		}
 		alone, err := compose(f.block, path, f.src, []Edit{d.edit()}, false, false)

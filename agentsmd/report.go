@@ -41,6 +41,7 @@ type ReportCommit struct {
 type ReportError struct {
 	Code     string `json:"code"`
 	Message  string `json:"message"`
+	Hint     string `json:"hint"`
 	Rollback string `json:"rollback"` // done, incomplete, or "" if nothing was written
 	exit     int
 }

@@ -107,7 +107,9 @@ func (k *Keeper) inForce(r *store.Reader, s *State, out *RulesDocument, p Projec
 		}
 		for _, rule := range rules {
 			rule.ID = RuleID(KindRule, scope, rule.Text)
-			k.provenance(r, s, &rule)
+			if rule.Provenance == "unknown" && (l.Path == targetPath(p.Root) || l.Path == k.GlobalPath()) { // in whichever worktree
+				k.provenance(r, s, &rule)
+			}
 			key := Norm(rule.Text)
 			if at := seen[key]; at != "" {
 				out.Warnings = append(out.Warnings, fmt.Sprintf("%s:%d repeats %s: %s", rule.Path, rule.Line, at, rule.Text))
@@ -143,7 +145,7 @@ func rulesIn(path string, src []byte) (out []RuleInForce, err error) {
 // provenance finds where a rule of a block came from.
 func (k *Keeper) provenance(r *store.Reader, s *State, rule *RuleInForce) {
 	e, ok := s.RuleEvidence[rule.ID]
-	if rule.Provenance != "unknown" || !ok || e.Path != rule.Path {
+	if !ok {
 		return
 	}
 	rule.At = e.UpdatedAt

@@ -143,7 +143,8 @@ func (k *Keeper) Status(ctx context.Context) (out StatusDocument, err error) {
 		for _, path := range slices.Sorted(maps.Keys(s.Blocks)) {
 			b := StatusBlock{Path: path}
 			if f, err := readTarget(path); err == nil {
-				b.State, b.Rules = f.block.State(published(s, path, s.Blocks[path].Scope)), len(f.block.Rules)
+				b.State, _ = k.standing(ctx, s, f, s.Blocks[path].Scope)
+				b.Rules = len(f.block.Rules)
 			}
 			out.Blocks = append(out.Blocks, b)
 		}

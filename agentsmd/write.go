@@ -114,7 +114,8 @@ func (a *applying) target(ctx context.Context, path string, mine []*Decision) (o
 		j.Applied = ids(mine)
 		return o, err
 	}
-	j.State, j.Existed, j.Before, j.Old, o.before = f.block.State(published(a.state, path, j.Scope)), f.exists, string(f.digest()), f.src, f.src
+	j.State, _ = a.k.standing(ctx, a.state, f, j.Scope)
+	j.Existed, j.Before, j.Old, o.before = f.exists, string(f.digest()), f.src, f.src
 	if a.o.Auto {
 		if j.State == Drifted {
 			err = fault("block-drifted", "agentsmd adopt "+path, "somebody edited the block of %s", path)

@@ -41,6 +41,7 @@ var (
 type denied struct{ code, text string }
 
 func (e *denied) Error() string { return e.code + ": " + e.text }
+func (e *denied) Code() string  { return e.code }
 func (e *denied) ExitCode() int { return finding.ExitFindings }
 
 // hosts are variables that agent hosts set for the commands they run.

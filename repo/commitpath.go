@@ -37,6 +37,18 @@ var (
 	ErrLocked      = errors.New("another Git command holds the index")
 )
 
+// Unmerged is the reason of an Unsuitable that has a conflict.
+const Unmerged = "it is unmerged"
+
+// Unsuitable is an ErrUnsuitable with its reason and what ends it.
+type Unsuitable struct{ Path, Why, Next string }
+
+func (e *Unsuitable) Error() string        { return fmt.Sprintf("%v: %s: %s", ErrUnsuitable, e.Path, e.Why) }
+func (e *Unsuitable) Is(target error) bool { return target == ErrUnsuitable }
+
+// Hint is the next step.
+func (e *Unsuitable) Hint() string { return e.Next }
+
 // hookTimeout bounds the hooks of the repository, which may run whole test suites.
 const hookTimeout = 10 * time.Minute
 
@@ -84,15 +96,15 @@ func (r *Repo) Prepare(ctx context.Context, c PathCommit) (*Pending, error) {
 // Discard removes what Prepare made. The loose objects are left to git gc.
 func (p *Pending) Discard() error { return os.RemoveAll(p.dir) }
 
-func (p *Pending) refuse(format string, args ...any) error {
-	return fmt.Errorf("%w: %s: %s", ErrUnsuitable, p.commit.Path, fmt.Sprintf(format, args...))
+func (p *Pending) refuse(next, format string, args ...any) error {
+	return &Unsuitable{p.commit.Path, fmt.Sprintf(format, args...), next}
 }
 
 // suits holds the state of the repository and of the path to what Prepare promises.
 func (p *Pending) suits(ctx context.Context) error {
 	r, name := p.repo, p.commit.Path
 	if r.Bare() || !fs.ValidPath(name) || name == "." {
-		return p.refuse("it is no path of a worktree")
+		return p.refuse("name a file of a worktree", "it is no path of a worktree")
 	}
 	state, err := r.State(ctx)
 	if err != nil {
@@ -102,11 +114,11 @@ func (p *Pending) suits(ctx context.Context) error {
 		return fmt.Errorf("%w: %s is under way", ErrState, what)
 	}
 	if link := r.linkAbove(name); link != "" {
-		return p.refuse("%s is no directory", link)
+		return p.refuse("make it a directory", "%s is no directory", link)
 	}
 	info, err := os.Lstat(filepath.Join(r.Root, filepath.FromSlash(name)))
 	if err == nil && !info.Mode().IsRegular() {
-		return p.refuse("it is no regular file")
+		return p.refuse("make it a regular file", "it is no regular file")
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -115,14 +127,14 @@ func (p *Pending) suits(ctx context.Context) error {
 		return err
 	}
 	if _, err := os.Lstat(filepath.Dir(filepath.Join(r.Root, filepath.FromSlash(name)))); err != nil {
-		return p.refuse("its directory is not checked out")
+		return p.refuse("git sparse-checkout add "+filepath.ToSlash(filepath.Dir(name)), "its directory is not checked out")
 	}
 	attr, err := r.Alters(ctx, name)
 	if err != nil {
 		return err
 	}
 	if attr != "" {
-		return p.refuse("its attribute %s changes its bytes", attr)
+		return p.refuse("take the attribute away", "its attribute %s changes its bytes", attr)
 	}
 	return nil
 }
@@ -167,7 +179,7 @@ type PathEntry struct {
 // PathEntry looks a file up in HEAD and in the index. ErrUnsuitable is one that is unmerged,
 // not checked out or assumed to be unchanged, only intended to be added, or no regular file.
 func (r *Repo) PathEntry(ctx context.Context, name string) (e PathEntry, err error) {
-	refuse := func(why string) error { return fmt.Errorf("%w: %s: %s", ErrUnsuitable, name, why) }
+	refuse := func(why, next string) error { return &Unsuitable{name, why, next} }
 	head, err := r.HeadCommit()
 	if err != nil && !errors.Is(err, ErrNoBranch) {
 		return e, err
@@ -188,9 +200,9 @@ func (r *Repo) PathEntry(ctx context.Context, name string) (e PathEntry, err err
 	for i, s := range staged {
 		switch {
 		case s.Stage != 0:
-			return e, refuse("it is unmerged")
+			return e, &Unsuitable{name, Unmerged, "resolve the conflict, then git add " + name}
 		case s.Skip:
-			return e, refuse("it is not checked out, or assumed to be unchanged")
+			return e, refuse("it is not checked out, or assumed to be unchanged", "git update-index --no-skip-worktree --no-assume-unchanged "+name)
 		}
 		inIndex = &staged[i]
 	}
@@ -200,12 +212,12 @@ func (r *Repo) PathEntry(ctx context.Context, name string) (e PathEntry, err err
 			return e, err
 		}
 		if added {
-			return e, refuse("it is only intended to be added")
+			return e, refuse("it is only intended to be added", "git add "+name)
 		}
 	}
 	for _, mode := range []Mode{modeOf(inHead), modeOf(inIndex)} {
 		if mode != 0 && mode != ModeFile && mode != ModeExec {
-			return e, refuse("it is no regular file")
+			return e, refuse("it is no regular file", "make it one, and commit that")
 		}
 	}
 	if inHead != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -272,7 +273,7 @@ func (c *call) said() (agentsmd.Said, error) {
 		return s, invalid("write it in UTF-8", "--statement is no text")
 	case c.IsSet("statement") && (strings.TrimSpace(s.Words) == "" || n > 2000):
 		return s, invalid("quote what the user said", "--statement has 1 to 2000 characters")
-	case s.From != "" && !contains([]string{"chat", "issue", "mail", "meeting"}, s.From):
+	case s.From != "" && !slices.Contains([]string{"chat", "issue", "mail", "meeting"}, s.From):
 		return s, invalid("use chat, issue, mail or meeting", "nothing is quoted from %q", s.From)
 	case s.From != "" && s.Words == "":
 		return s, invalid(`add --statement "…"`, "--quoted-from needs the words")
@@ -309,21 +310,12 @@ func (c *call) confirm(s approval.Statement) (approval.Given, error) {
 	g, err := approval.Ask(c.ctx, c.Env, s, "Shall it be so?")
 	if errors.Is(err, approval.ErrNoTerminal) {
 		hint := "run it on your own terminal"
-		if s.Action == "apply" {
+		if slices.Contains([]string{"apply", "withdraw", "restore", "prefer"}, s.Action) {
 			hint += `, or record what the user said: --statement "…"`
 		}
 		return g, &failure{finding.ExitFindings, err, hint}
 	}
 	return g, err
-}
-
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
 }
 
 func sayFlags() []cli.Flag {
@@ -399,7 +391,10 @@ func (c *call) report(rep agentsmd.Report) error {
 			c.say("note: %s", n)
 		}
 		if r.Error != nil {
-			fmt.Fprintf(c.Stderr, "%s\n", finding.CleanLines(r.Error.Message))
+			c.say("%s", finding.CleanLines(r.Error.Message))
+			if r.Error.Hint != "" {
+				c.say("hint: %s", finding.CleanLines(r.Error.Hint))
+			}
 			if r.Error.Rollback == "done" {
 				c.say("the file, the index and HEAD are as before; the same command works once the cause is gone")
 			}

@@ -3,6 +3,7 @@ package commands
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"strings"
 	"time"
@@ -261,7 +262,7 @@ func showEvidence(c *call) error {
 	if kinds := c.String("kinds"); kinds != "" {
 		o.Kinds = strings.Split(kinds, ",")
 		for _, k := range o.Kinds {
-			if !contains(agentsmd.EventKind("").EnumValues(), k) {
+			if !slices.Contains(agentsmd.EventKind("").EnumValues(), k) {
 				return invalid("use user, assistant, tool or lifecycle", "there is no kind %q", k)
 			}
 		}

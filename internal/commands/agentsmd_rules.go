@@ -158,7 +158,10 @@ func (c *call) plan(k *agentsmd.Keeper, out agentsmd.Planned) error {
 	}
 	if out.Exit != 0 {
 		for _, e := range out.Errors {
-			fmt.Fprintln(c.Stderr, finding.CleanLines(e.Message))
+			c.say("%s", finding.CleanLines(e.Message))
+			if e.Hint != "" {
+				c.say("hint: %s", finding.CleanLines(e.Hint))
+			}
 		}
 		c.say("no plan: nothing is pending, and no record is settled")
 		return exitWith(out.Exit)
