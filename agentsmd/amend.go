@@ -94,8 +94,8 @@ func (k *Keeper) amending(ctx context.Context, tx *store.Tx, o AmendOptions) (*r
 	if d == nil {
 		return nil, fault("selection-unknown", "agentsmd show "+id, "%s has no number %d", id, o.Number)
 	}
-	if pending, ok := s.Pending[d.ID]; !ok || pending.Plan != id {
-		return nil, fault("decision-closed", "", "item %d is closed", o.Number)
+	if w, ok := s.Pending[d.ID]; !ok || w.Plan != id {
+		return nil, closedItem(s, id, d)
 	}
 	if d.Action == Remove {
 		return nil, fault("amend-invalid", "reject the item, or apply it", "a removal has no text to edit")
@@ -222,8 +222,15 @@ func (k *Keeper) Reject(ctx context.Context, plan string, numbers []int, reason 
 			return err
 		}
 		id, p, err := readPlan(&tx.Reader, s, plan)
+		if isFault(err, "plan-changed") {
+			rep, err = k.closeLost(tx, s, f.Digest, call, plan, numbers)
+			return err
+		}
 		if err != nil {
 			return err
+		}
+		if p.Mode == Auto {
+			return fault("plan-mode", "agentsmd prefer auto=off, or plan it with --mode suggest", "%s is an auto plan: nothing of it waits for an answer", id)
 		}
 		rep = Report{SchemaVersion: SchemaVersion, Call: call, Run: p.Run, At: k.now(), Mode: p.Mode, Plan: id}
 		var entries []AuditEntry
@@ -232,9 +239,8 @@ func (k *Keeper) Reject(ctx context.Context, plan string, numbers []int, reason 
 			if d == nil {
 				return fault("selection-unknown", "agentsmd show "+id, "%s has no number %d", id, n)
 			}
-			pending, ok := s.Pending[d.ID]
-			if p.Mode == Suggest && (!ok || pending.Plan != id) {
-				return fault("decision-closed", "", "item %d is closed", n)
+			if w, ok := s.Pending[d.ID]; !ok || w.Plan != id {
+				return closedItem(s, id, d)
 			}
 			kind := KindRule
 			if d.Action == Remove {
@@ -265,4 +271,40 @@ func (k *Keeper) Reject(ctx context.Context, plan string, numbers []int, reason 
 		return record(tx, s, f.Digest, entries...)
 	})
 	return rep, err
+}
+
+// closeLost closes items of a plan whose file is not what was printed. What they said is not known, so
+// it is not kept from coming again.
+func (k *Keeper) closeLost(tx *store.Tx, s *State, old store.Digest, call, plan string, numbers []int) (rep Report, err error) {
+	id, err := resolvePlan(s, plan)
+	if err != nil {
+		return rep, err
+	}
+	rep = Report{SchemaVersion: SchemaVersion, Call: call, Run: s.Plans[id].Run, At: k.now(), Mode: s.Plans[id].Mode, Plan: id, Results: []Result{}}
+	e := AuditEntry{Call: call, Run: rep.Run, At: rep.At, Event: "rejected", Plan: id, Error: "agentsmd/plan-changed"}
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
+		found := ""
+		for item, w := range s.Pending {
+			if w.Plan == id && w.Number == n {
+				found = item
+			}
+		}
+		if found == "" {
+			return rep, fault("decision-closed", "", "no item %d of %s is pending", n, id)
+		}
+		e.Effects = append(e.Effects, Effect{Op: opClosed, ID: found, Plan: id, Text: string(Void)})
+		e.Effects = append(e.Effects, editsOf(s, found)...)
+		rep.Results = append(rep.Results, Result{Status: "no-op", Numbers: []int{n}, Decisions: []string{found}, Notes: []string{fmt.Sprintf("rejected: item %d, whose plan is lost; what it said may come again", n)}, Commit: ReportCommit{Status: "none"}})
+	}
+	if !k.leavesPending(s, []AuditEntry{e}, id) {
+		e.Effects = append(e.Effects, Effect{Op: opPlanClosed, ID: id, At: rep.At})
+	}
+	data, err := Document(rep)
+	if err != nil {
+		return rep, err
+	}
+	if err := tx.Put(store.View, reportName(call), data, ""); err != nil {
+		return rep, err
+	}
+	return rep, record(tx, s, old, e)
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"assent/approval"
 	"assent/boundary"
+	"assent/finding"
 	"assent/store"
 )
 
@@ -265,12 +265,28 @@ func (a *applying) stands(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !a.mine(d, plan) {
+		if a.mine(d, plan) {
+			a.before(d)
+		} else {
 			kept = append(kept, d)
 		}
 	}
 	a.selected = kept
 	return nil
+}
+
+// before notes an item that was written before, and does not stand there any more: it is not written
+// again.
+func (a *applying) before(d *Decision) {
+	f, err := readTarget(d.TargetPath)
+	if err != nil || d.Instruction == "" || f.block.Effective()[Norm(d.Instruction)] {
+		return
+	}
+	where := "--global"
+	if d.Root != "" {
+		where = "--dir " + finding.Shell(d.Root)
+	}
+	a.skipped = append(a.skipped, fmt.Sprintf("item %d was written before, and does not stand in %s any more; to bring it back: agentsmd restore %s %s", d.Number, d.TargetPath, finding.Shell(d.Instruction), where))
 }
 
 // mine reports an item that this plan wrote already.
@@ -300,13 +316,7 @@ func (a *applying) item(ctx context.Context, d *Decision, plan PlanState) error 
 		return nil
 	}
 	if p, ok := a.state.Pending[d.ID]; !a.o.Auto && (!ok || p.Plan != a.id) {
-		how := "closed"
-		for _, c := range plan.Credit.Rejected {
-			if id, by, _ := strings.Cut(c, " "); id == d.ID {
-				how = by
-			}
-		}
-		return fault("decision-closed", "", "item %d is %s", d.Number, how)
+		return closedItem(a.state, a.id, d)
 	}
 	if err := a.evidence(d); err != nil {
 		return err

@@ -49,6 +49,9 @@ type ChunkResult struct {
 // tail are shown, and `agentsmd evidence` gives the rest.
 func (k *Keeper) Chunk(ctx context.Context, o ChunkOptions) (Chunked, error) {
 	var out Chunked
+	if err := k.mend(ctx); err != nil {
+		return out, err
+	}
 	_, err := k.Store.Update(ctx, func(tx *store.Tx) error {
 		s, _, err := loadState(&tx.Reader)
 		if err != nil {

@@ -15,13 +15,13 @@ func (k *Keeper) closing(ctx context.Context, id string, plan *Plan, notes []str
 		if err != nil {
 			return err
 		}
-		rep = Report{SchemaVersion: SchemaVersion, Call: call, Run: plan.Run, At: k.now(), Mode: plan.Mode, Plan: id, Results: []Result{}}
+		rep = Report{SchemaVersion: SchemaVersion, Call: call, Run: plan.Run, At: k.now(), Mode: plan.Mode, Plan: id, Results: []Result{}, Notes: append([]string{}, notes...)}
 		var entries []AuditEntry
 		failed := false
 		for i := range outcomes {
 			o := &outcomes[i]
 			rep.Approval = &o.journal.Yes
-			rep.Results = append(rep.Results, result(o, plan, notes))
+			rep.Results = append(rep.Results, result(o, plan))
 			failed = failed || o.err != nil
 			entries = append(entries, k.entries(s, o, id, plan, call)...)
 			if o.noted {
@@ -70,9 +70,9 @@ func (k *Keeper) leavesPending(s *State, entries []AuditEntry, plan string) bool
 	return false
 }
 
-func result(o *outcome, plan *Plan, notes []string) Result {
+func result(o *outcome, plan *Plan) Result {
 	j := &o.journal
-	r := Result{Path: j.Path, Scope: j.Scope, Status: "applied", State: j.State, Old: j.Before, New: j.After, Notes: append(slices.Clone(notes), j.Notes...), Commit: ReportCommit{Status: "none"}}
+	r := Result{Path: j.Path, Scope: j.Scope, Status: "applied", State: j.State, Old: j.Before, New: j.After, Notes: slices.Clone(j.Notes), Commit: ReportCommit{Status: "none"}}
 	r.Decisions = append(slices.Clone(j.Applied), j.Satisfied...)
 	for _, id := range r.Decisions {
 		if d := plan.find(id); d != nil {

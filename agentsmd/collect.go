@@ -94,6 +94,9 @@ type collecting struct {
 // Collect reads what is new in the transcripts and keeps it as a batch. Nothing new makes no
 // run. Nothing that is read is settled by it: that is what publishing the run does.
 func (k *Keeper) Collect(ctx context.Context, o CollectOptions) (Collected, error) {
+	if err := k.mend(ctx); err != nil {
+		return Collected{}, err
+	}
 	s, err := k.state(ctx)
 	if err != nil {
 		return Collected{}, err
@@ -110,7 +113,7 @@ func (k *Keeper) Collect(ctx context.Context, o CollectOptions) (Collected, erro
 	}
 	var quota *Quota
 	if o.QuotaMin >= 0 {
-		q, err := k.quota(ctx, o.QuotaMin)
+		q, err := k.quota(ctx, o.QuotaMin, o.Sources)
 		if err != nil {
 			return Collected{}, err
 		}

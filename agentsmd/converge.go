@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"assent/approval"
+	"assent/boundary"
 	"assent/repo"
 	"assent/store"
 )
@@ -18,20 +20,17 @@ import (
 // converge brings what a dead process left behind to its end: what it wrote is finished or taken
 // back, and its log, report and state are written. The lock is held, so no living process is at
 // it.
-func (k *Keeper) converge(ctx context.Context) (done []string, err error) {
+func (k *Keeper) converge(ctx context.Context) error {
 	var left []store.Effect
-	if err := k.recoverFiles(ctx); err != nil {
-		return nil, err
-	}
 	if err := k.Store.View(ctx, func(r *store.Reader) (err error) { left, err = r.Effects(); return err }); err != nil {
-		return nil, err
+		return err
 	}
 	byCall := map[string][]Journal{}
 	var calls []string
 	for _, e := range left {
 		var j Journal
 		if err := readDocument("a journal", e.Note, &j); err != nil {
-			return done, err
+			return err
 		}
 		if byCall[j.Call] == nil {
 			calls = append(calls, j.Call)
@@ -39,21 +38,22 @@ func (k *Keeper) converge(ctx context.Context) (done []string, err error) {
 		byCall[j.Call] = append(byCall[j.Call], j)
 	}
 	for _, call := range calls {
-		lines, err := k.convergeCall(ctx, call, byCall[call])
-		done = append(done, lines...)
-		if err != nil {
-			return done, err
+		if err := k.convergeCall(ctx, call, byCall[call]); err != nil {
+			return err
 		}
 	}
-	return done, nil
+	return nil
 }
 
-// recoverFiles completes a transaction that was cut off. A target that was edited meanwhile stays
-// as it is.
+// recoverFiles completes a transaction that was cut off. A target that was edited meanwhile stays as
+// it is.
 func (k *Keeper) recoverFiles(ctx context.Context) error {
 	k.third = func(n store.Name) bool { return n.Root != store.Private }
 	defer func() { k.third = nil }()
-	_, err := k.Store.Recover(ctx)
+	r, err := k.Store.Recover(ctx)
+	if r.Pending && err == nil {
+		k.Done = append(k.Done, "a change of the private state was completed")
+	}
 	return err
 }
 
@@ -61,10 +61,10 @@ func (k *Keeper) recoverFiles(ctx context.Context) error {
 // target that a person edited stays as it is.
 func (k *Keeper) KeepThird(n store.Name, _ store.File) bool { return k.third != nil && k.third(n) }
 
-func (k *Keeper) convergeCall(ctx context.Context, call string, journals []Journal) (done []string, err error) {
+func (k *Keeper) convergeCall(ctx context.Context, call string, journals []Journal) error {
 	var plan *Plan
 	var id string
-	err = k.Store.View(ctx, func(r *store.Reader) error {
+	err := k.Store.View(ctx, func(r *store.Reader) error {
 		s, _, err := loadState(r)
 		if err != nil {
 			return err
@@ -91,13 +91,13 @@ func (k *Keeper) convergeCall(ctx context.Context, call string, journals []Journ
 			what = k.finish(ctx, &o, plan)
 		}
 		if errors.Is(o.err, errCrash) {
-			return done, o.err
+			return o.err
 		}
-		done = append(done, what)
+		k.Done = append(k.Done, what)
 		outcomes = append(outcomes, o)
 	}
 	_, err = k.closing(ctx, id, plan, []string{"completed after an interruption"}, outcomes, call)
-	return done, err
+	return err
 }
 
 // finish ends what was begun with one file.
@@ -130,6 +130,9 @@ func (k *Keeper) finish(ctx context.Context, o *outcome, plan *Plan) string {
 		}
 		o.err = k.rollback(ctx, o, err)
 		return fmt.Sprintf("%s was brought back: %v", j.Path, err)
+	}
+	if j.Commit == "" {
+		return j.Path + " was written, and another commit has it already"
 	}
 	return fmt.Sprintf("%s was written and committed as %.10s", j.Path, j.Commit)
 }
@@ -213,9 +216,6 @@ func (k *Keeper) finishCommit(ctx context.Context, o *outcome, plan *Plan) error
 // logHolds holds the log to its chain before anything is written: what cannot be noted must not
 // happen.
 func (k *Keeper) logHolds(ctx context.Context) error {
-	if err := k.recoverFiles(ctx); err != nil {
-		return err
-	}
 	rep, err := k.Store.VerifyLog(ctx, AuditLog)
 	if err == nil && rep.Problem != "" {
 		err = fault("audit-broken", "", "%s", rep.Problem)
@@ -223,8 +223,19 @@ func (k *Keeper) logHolds(ctx context.Context) error {
 	return err
 }
 
-// mend is converge for a command that looks at the state before it takes the lock.
+// mend is converge for a command that looks at the state before it takes the lock. Where nothing
+// was interrupted it takes no lock.
 func (k *Keeper) mend(ctx context.Context) error {
+	err := k.Store.View(ctx, func(r *store.Reader) error {
+		left, err := r.Effects()
+		if err == nil && len(left) > 0 {
+			err = store.ErrRecovery
+		}
+		return err
+	})
+	if !errors.Is(err, store.ErrRecovery) {
+		return err
+	}
 	release, err := k.begin(ctx)
 	if err == nil {
 		release()
@@ -279,13 +290,17 @@ func (k *Keeper) waits(s *State, run string) bool {
 	return false
 }
 
-// Recover is `agentsmd recover`: what every writing command does first, by itself.
-func (k *Keeper) Recover(ctx context.Context) (done []string, err error) {
+// Recover is `agentsmd recover`: what every writing command does first, by itself. Done says what
+// there was.
+func (k *Keeper) Recover(ctx context.Context) error {
 	release, err := k.Store.Hold(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer release()
+	if err := k.recoverFiles(ctx); err != nil {
+		return err
+	}
 	return k.converge(ctx)
 }
 
@@ -315,9 +330,15 @@ func (k *Keeper) Rebuild(ctx context.Context) error {
 		return err
 	}
 	_, err = k.Store.Update(ctx, func(tx *store.Tx) error {
+		if _, _, err := loadState(&tx.Reader); isFault(err, "audit-broken") { // what is missing in the log is in the state alone
+			return err
+		}
 		old, err := tx.Read(stateName)
 		if err != nil {
 			return err
+		}
+		if rep.Lines == 0 && old.Digest != "" {
+			return fault("audit-broken", "", "the log is empty: nothing follows from it")
 		}
 		return tx.Put(store.State, stateName, data, old.Digest)
 	})
@@ -327,12 +348,14 @@ func (k *Keeper) Rebuild(ctx context.Context) error {
 // Verify says what of the private state is not what was written: the chain of the log, the state
 // that must follow from it, and the digests of batches and plans.
 func (k *Keeper) Verify(ctx context.Context) (problems []string, err error) {
-	rep, err := k.Store.VerifyLog(ctx, AuditLog)
-	if err != nil {
-		return nil, err
-	}
-	if rep.Problem != "" {
-		return []string{"agentsmd/audit-broken: " + rep.Problem}, nil
+	for _, log := range []string{AuditLog, boundary.CallsLog} {
+		rep, err := k.Store.VerifyLog(ctx, log)
+		if err != nil {
+			return nil, err
+		}
+		if rep.Problem != "" {
+			return []string{"agentsmd/audit-broken: " + log + ": " + rep.Problem}, nil
+		}
 	}
 	fold, err := foldLog(ctx, k.Store)
 	if err != nil {
@@ -371,20 +394,47 @@ func (k *Keeper) Verify(ctx context.Context) (problems []string, err error) {
 	return problems, err
 }
 
+// broken are the logs that are not what was written, with what is wrong. Where the heads of the logs
+// cannot be read that is so for both.
+func (k *Keeper) broken(ctx context.Context) (logs []string, problem string, err error) {
+	var problems []string
+	for _, log := range []string{AuditLog, boundary.CallsLog} {
+		rep, err := k.Store.VerifyLog(ctx, log)
+		var damaged *store.HeadsDamaged
+		if errors.As(err, &damaged) {
+			return []string{AuditLog, boundary.CallsLog}, damaged.Error(), nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		what := rep.Problem
+		if log == AuditLog && what == "" {
+			_, err := k.state(ctx)
+			if isFault(err, "audit-broken") {
+				what = err.Error()
+			}
+		}
+		if what != "" {
+			logs, problems = append(logs, log), append(problems, log+": "+what)
+		}
+	}
+	return logs, strings.Join(problems, "\n"), nil
+}
+
 // SetLogAside moves a log that is not what was written to rescue, by a person's yes on a terminal. A
 // new one begins with the state as it is, which nothing but the broken log could prove.
 func (k *Keeper) SetLogAside(ctx context.Context, confirm func(approval.Statement) (approval.Given, error)) error {
 	if err := k.recoverFiles(ctx); err != nil {
 		return err
 	}
-	rep, err := k.Store.VerifyLog(ctx, AuditLog)
+	logs, problem, err := k.broken(ctx)
 	if err != nil {
 		return err
 	}
-	if rep.Problem == "" {
+	if len(logs) == 0 {
 		return fault("log-sound", "", "the log is what was written")
 	}
-	given, err := confirm(k.Statement("set-aside", "log", "the log of what was learned is not what was written: "+rep.Problem+"\nit goes to rescue, and a new one begins with the state as it is"))
+	given, err := confirm(k.Statement("set-aside", "log", "the log of what was learned is not what was written: "+problem+"\nit goes to rescue, and a new one begins with the state as it is"))
 	if err != nil {
 		return err
 	}
@@ -397,28 +447,28 @@ func (k *Keeper) SetLogAside(ctx context.Context, confirm func(approval.Statemen
 	if err != nil {
 		return err
 	}
-	var state *State
-	var old store.Digest
-	err = k.Store.View(ctx, func(r *store.Reader) error {
-		f, err := r.Read(stateName)
-		if err == nil && f.Digest == "" {
-			err = fault("state-corrupt", "", "the state is gone, too: move %s elsewhere, and begin anew", k.Dir)
-		}
-		state, old = &State{}, f.Digest
-		if err == nil {
-			err = readDocument("state.json", f.Data, state)
-		}
-		return err
-	})
+	data, err := os.ReadFile(filepath.Join(k.Dir, stateName.Path))
+	if errors.Is(err, os.ErrNotExist) {
+		err = fault("state-corrupt", "", "the state is gone, too: move %s elsewhere, and begin anew", k.Dir)
+	}
+	state := &State{}
+	if err == nil {
+		err = readDocument("state.json", data, state)
+	}
 	if err != nil {
 		return err
 	}
+	for _, log := range logs {
+		if err := k.Store.SetAside(ctx, log); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(logs, AuditLog) {
+		return nil
+	}
+	old := store.DigestOf(data)
 	state.AuditHead = AuditHead{}
-	data, err := Document(state)
-	if err != nil {
-		return err
-	}
-	if err := k.Store.SetAside(ctx, AuditLog); err != nil {
+	if data, err = Document(state); err != nil {
 		return err
 	}
 	yes := Yes{Method: given.Method, Text: given.Statement.Text(), Proof: given.Proof, At: k.now()}

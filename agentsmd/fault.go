@@ -37,6 +37,12 @@ func fault(code, next, format string, args ...any) *Fault {
 	return &Fault{code, fmt.Sprintf(format, args...), next}
 }
 
+// isFault reports a fault of a code, without its prefix.
+func isFault(err error, code string) bool {
+	var f *Fault
+	return errors.As(err, &f) && f.Code == "agentsmd/"+code
+}
+
 // hintOf is the next step that an error names, "" if it names none.
 func hintOf(err error) string {
 	var h interface{ Hint() string }

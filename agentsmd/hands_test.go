@@ -261,7 +261,7 @@ func TestLostPlan(t *testing.T) {
 	if err := os.Remove(filepath.Join(l.Dir, "plans", p.Plan+".json")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Recover(context.Background()); err != nil {
+	if err := l.Recover(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if l.file(l.dir) != "" {

@@ -41,6 +41,9 @@ type Keeper struct {
 	// Step stops a test where a process could die; nil: nowhere.
 	Step func(at string) error
 
+	// Done is what was brought to its end that another call had begun: for a person to read.
+	Done []string
+
 	third    func(store.Name) bool // while a target is written: whether an edit of it stays
 	mu       sync.Mutex
 	projects map[string]Project // by directory

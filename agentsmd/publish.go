@@ -92,6 +92,9 @@ func (r *reconciling) publish() (Planned, error) {
 	out := planned(id, p)
 	if out.Exit = r.exit(); out.Exit != 0 {
 		out.Plan = ""
+		for i := range out.Items {
+			out.Items[i].Status = Proposed
+		}
 		var codes []string
 		for _, e := range r.list {
 			codes = append(codes, e.Code)
@@ -109,6 +112,9 @@ func (r *reconciling) inherit() error {
 	for _, d := range r.all {
 		for _, old := range r.superseded(d) {
 			_, p, err := readPlan(&r.tx.Reader, r.state, r.state.Pending[old].Plan)
+			if isFault(err, "plan-changed") {
+				continue // what it rested on is lost; the new one rests on itself
+			}
 			if err != nil {
 				return err
 			}

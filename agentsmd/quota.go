@@ -25,10 +25,10 @@ const (
 // quota looks for the newest event about limits at the ends of Codex's newest transcripts. Too
 // little that is left is quota-blocked, and nothing that says so is quota-unknown. Claude Code
 // writes no such events.
-func (k *Keeper) quota(ctx context.Context, least int) (Quota, error) {
+func (k *Keeper) quota(ctx context.Context, least int, sources []string) (Quota, error) {
 	unknown := fault("quota-unknown", "", "no transcript of Codex says how much is left")
 	fsys := homeFS(k.CodexHome)
-	if fsys == nil {
+	if fsys == nil || len(sources) > 0 && !slices.Contains(sources, codex{}.Name()) {
 		return Quota{Status: quotaUnknown}, unknown
 	}
 	files, err := codex{}.Files(ctx, fsys, func(string) {})

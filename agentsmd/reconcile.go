@@ -88,11 +88,14 @@ func (k *Keeper) begin(ctx context.Context) (release func(), err error) {
 	if release, err = k.Store.Hold(ctx); err != nil {
 		return nil, err
 	}
-	if err := k.logHolds(ctx); err != nil {
-		release()
-		return nil, err
+	err = k.recoverFiles(ctx)
+	if err == nil {
+		err = k.logHolds(ctx)
 	}
-	if _, err := k.converge(ctx); err != nil {
+	if err == nil {
+		err = k.converge(ctx)
+	}
+	if err != nil {
 		release()
 		return nil, err
 	}

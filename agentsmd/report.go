@@ -11,6 +11,7 @@ type Report struct {
 	Checkpoint    bool     `json:"checkpoint"` // the records of the run are settled
 	Approval      *Yes     `json:"approval"`
 	Results       []Result `json:"results"`
+	Notes         []string `json:"notes"` // about what was left out
 	Exit          int      `json:"-"`
 }
 

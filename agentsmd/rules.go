@@ -43,6 +43,8 @@ type RuleInForce struct {
 	Plan       string   `json:"plan_id"`
 	At         string   `json:"at"`
 	Quotes     []string `json:"quotes"`
+
+	last int // line that it ends on
 }
 
 // Rules lists the files that a host reads in a directory, in their order, and the rules in them
@@ -133,7 +135,8 @@ func rulesIn(path string, src []byte) (out []RuleInForce, err error) {
 			continue
 		}
 		line, _ := b.Position(i.Lines.Start)
-		rule := RuleInForce{Text: i.Text, Path: path, Line: line, Provenance: "hand", Quotes: []string{}}
+		last, _ := b.Position(i.Lines.End - 1)
+		rule := RuleInForce{Text: i.Text, Path: path, Line: line, last: last, Provenance: "hand", Quotes: []string{}}
 		if b.Present && i.Lines.Start >= b.Start.End && i.Lines.Start < b.End.Start {
 			rule.Provenance = "unknown"
 		}
@@ -243,9 +246,18 @@ func (k *Keeper) Why(ctx context.Context, rule, dir string) (out WhyDocument, er
 		d := e.Decision
 		if d == nil {
 			for _, x := range e.Effects { // adopted by hand
-				if x.Op == opRule && x.Rule != nil && x.Rule.Hand && (x.ID == wanted || wanted == "" && Norm(x.Rule.Text) == key) {
-					out.ID, out.Rule = x.ID, x.Rule.Text
-					out.History = append(out.History, WhyEvent{At: e.At, Event: e.Event, Path: x.Rule.Path, Text: x.Rule.Text, Approval: e.Approval.describe(), Old: []string{}, Quotes: []string{}})
+				w := WhyEvent{At: e.At, Event: e.Event, Approval: e.Approval.describe(), Old: []string{}, Quotes: []string{}}
+				switch {
+				case x.Op == opRule && x.Rule != nil:
+					w.Action, w.Path, w.Text = Add, x.Rule.Path, x.Rule.Text
+				case x.Op == opTombstone && x.Entry != nil && e.Target != nil:
+					w.Action, w.Path, w.Text, w.Reason = Remove, e.Target.Path, x.Entry.Text, x.Entry.Reason
+				default:
+					continue
+				}
+				if x.ID == wanted || wanted == "" && Norm(w.Text) == key {
+					out.ID, out.Rule = x.ID, w.Text
+					out.History = append(out.History, w)
 				}
 			}
 			return nil
@@ -309,9 +321,9 @@ func ruleAt(name string, line int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for i := len(rules) - 1; i >= 0; i-- {
-		if rules[i].Line <= line {
-			return rules[i].Text, nil
+	for _, r := range rules {
+		if r.Line <= line && line <= r.last {
+			return r.Text, nil
 		}
 	}
 	return "", fault("rule-unknown", "", "no rule stands on line %d of %s", line, name)

@@ -192,7 +192,10 @@ func loadState(r *store.Reader) (*State, store.File, error) {
 		}
 		return nil, f, fault("state-corrupt", "", "%v", err)
 	}
-	if n := r.LogLines(AuditLog); n != s.AuditHead.Seq {
+	switch n := r.LogLines(AuditLog); {
+	case n < s.AuditHead.Seq:
+		return nil, f, fault("audit-broken", "", "the log has %d entries, and the state has come to entry %d", n, s.AuditHead.Seq)
+	case n > s.AuditHead.Seq:
 		return nil, f, fault("state-corrupt", "", "the state has come to entry %d of %d of the log", s.AuditHead.Seq, n)
 	}
 	return s, f, nil

@@ -219,7 +219,7 @@ func ofPlan(r *store.Reader, plan string, names []string, rep *Report) error {
 		}
 		if one.Plan == id {
 			rep.At, rep.Checkpoint = one.At, rep.Checkpoint || one.Checkpoint
-			rep.Results = append(rep.Results, one.Results...)
+			rep.Results, rep.Notes = append(rep.Results, one.Results...), append(rep.Notes, one.Notes...)
 		}
 	}
 	return nil
@@ -240,4 +240,9 @@ func lastReport(r *store.Reader, names []string) (string, error) {
 		}
 	}
 	return "", fault("call-unknown", "", "nothing was reported yet")
+}
+
+// closedItem is the refusal of an item that is not pending: it names what closed it.
+func closedItem(s *State, plan string, d *Decision) error {
+	return fault("decision-closed", "", "item %d is %s", d.Number, standing(s, plan, d))
 }

@@ -34,6 +34,9 @@ type reviewed struct {
 // SubmitDecisions takes the decisions about a chunk, in place of earlier ones, until the run is
 // published.
 func (k *Keeper) SubmitDecisions(ctx context.Context, in io.Reader, run string, chunk int, door boundary.Door) (boundary.Answer, error) {
+	if err := k.mend(ctx); err != nil {
+		return boundary.Answer{}, err
+	}
 	s, err := k.state(ctx)
 	if err != nil {
 		return boundary.Answer{}, err
@@ -297,6 +300,9 @@ func (k *Keeper) counted(ctx context.Context, s *State) func(CandidateSource) st
 
 // SubmitGlobal takes the outcomes of all candidates.
 func (k *Keeper) SubmitGlobal(ctx context.Context, in io.Reader, run string, door boundary.Door) (boundary.Answer, error) {
+	if err := k.mend(ctx); err != nil {
+		return boundary.Answer{}, err
+	}
 	s, err := k.state(ctx)
 	if err != nil {
 		return boundary.Answer{}, err

@@ -57,7 +57,7 @@ func (s *Store) commit(ops []op) error {
 		case err != nil:
 			return err
 		case st == third && o.IsLog:
-			return &damagedLog{o.Name}
+			return &DamagedLog{o.Name.Path, s.o.Private}
 		case st == third:
 			return fmt.Errorf("%s: %w", o.Name, ErrStale)
 		}
@@ -92,16 +92,18 @@ func (s *Store) writable(n Name) error {
 	return access(filepath.Join(root.Name(), filepath.FromSlash(dir)))
 }
 
-// damagedLog is a log that a transaction cannot add to.
-type damagedLog struct{ name Name }
+// DamagedLog is a log that a transaction cannot add to.
+type DamagedLog struct{ Log, Dir string }
 
-func (e *damagedLog) Error() string {
-	return fmt.Sprintf("%s does not end as %s says: restore it, nothing can be added to it", e.name, headFile)
+func (e *DamagedLog) Error() string {
+	return fmt.Sprintf("%s does not end as %s says: restore it, nothing can be added to it", filepath.Join(e.Dir, filepath.FromSlash(e.Log)), headFile)
 }
 
+func (e *DamagedLog) Code() string { return "store/log-damaged" }
+
 // Hint says what is left if it cannot be restored.
-func (e *damagedLog) Hint() string {
-	return "assent audit verify; if it cannot be restored, move assent/log and assent/" + headFile + " of the Git directory elsewhere, and a new log begins"
+func (e *DamagedLog) Hint() string {
+	return fmt.Sprintf("assent audit verify; if it cannot be restored, move %s and %s elsewhere, and new logs begin", filepath.Join(e.Dir, "log"), filepath.Join(e.Dir, headFile))
 }
 
 // roll carries a committed transaction to its end.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -300,8 +301,9 @@ func (r *Reader) LogLines(log string) uint64 {
 }
 
 // SetAside moves a log that is not what was written to rescue, so that another one of its name
-// begins with the next line. Nothing of it is lost, and nothing that refers to its lines is
-// changed: what follows is for the caller. An interrupted change must be completed first.
+// begins with the next line. Where the heads of all logs cannot be read, or are gone, they and all
+// logs go there. Nothing of it is lost, and nothing that refers to its lines is changed: what follows
+// is for the caller. An interrupted change must be completed first.
 func (s *Store) SetAside(ctx context.Context, log string) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -312,9 +314,22 @@ func (s *Store) SetAside(ctx context.Context, log string) error {
 		return err
 	}
 	private := s.roots[Private]
-	files, err := fs.Glob(private.FS(), log+"-[0-9][0-9][0-9][0-9].jsonl")
+	heads, before, err := s.readHeads()
+	var damaged *HeadsDamaged
+	all := errors.As(err, &damaged)
+	if err != nil && !all {
+		return err
+	}
+	pattern := log
+	if all || before == "" {
+		pattern = path.Join(path.Dir(log), "*")
+	}
+	files, err := fs.Glob(private.FS(), pattern+"-[0-9][0-9][0-9][0-9].jsonl")
 	if err != nil {
 		return err
+	}
+	if all {
+		files = append(files, headFile)
 	}
 	if err := s.makeDir(Private, "rescue"); err != nil {
 		return err
@@ -325,12 +340,10 @@ func (s *Store) SetAside(ctx context.Context, log string) error {
 			return err
 		}
 	}
-	heads, before, err := s.readHeads()
-	if err != nil {
-		return err
-	}
 	delete(heads.Logs, log)
-	heads.Generation++
+	if heads.Generation++; all || before == "" { // another one than any that was seen
+		before, heads = "", freshHeads(uint64(s.o.Now().UnixMilli()))
+	}
 	data, err := json.Marshal(heads, json.Deterministic(true))
 	if err != nil {
 		return err

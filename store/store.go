@@ -314,6 +314,25 @@ func (s *Store) View(ctx context.Context, fn func(*Reader) error) error {
 	return ErrBusy
 }
 
+// HeadsDamaged is that what says how the logs end cannot be read: nothing can be added to them.
+type HeadsDamaged struct {
+	Path string
+	Err  error
+}
+
+func (e *HeadsDamaged) Error() string { return fmt.Sprintf("%s is damaged: %v", e.Path, e.Err) }
+func (e *HeadsDamaged) Unwrap() error { return e.Err }
+func (e *HeadsDamaged) Code() string  { return "store/head-damaged" }
+
+// Hint says what is left if it cannot be restored.
+func (e *HeadsDamaged) Hint() string {
+	return fmt.Sprintf("restore it from a backup; if there is none, move it and %s elsewhere, and new logs begin", filepath.Join(filepath.Dir(e.Path), "log"))
+}
+
+func freshHeads(generation uint64) heads {
+	return heads{Generation: generation, Logs: map[string]logHead{}}
+}
+
 func (s *Store) readHeads() (h heads, before Digest, err error) {
 	f, err := s.read(Name{Private, headFile})
 	if err != nil {
@@ -321,7 +340,7 @@ func (s *Store) readHeads() (h heads, before Digest, err error) {
 	}
 	if f.Digest != "" {
 		if err := json.Unmarshal(f.Data, &h, json.RejectUnknownMembers(true)); err != nil {
-			return h, "", fmt.Errorf("%s is damaged: %w", filepath.Join(s.o.Private, headFile), err)
+			return h, "", &HeadsDamaged{filepath.Join(s.o.Private, headFile), err}
 		}
 	}
 	if h.Logs == nil {

@@ -135,7 +135,11 @@ func (c *call) keeper(run func(*agentsmd.Keeper) error) error {
 	c.logged = new(boundary.Logged)
 	k.Call = boundary.Call{Command: c.path(), Class: string(c.effect().class), Args: c.redacted(), Tool: boundary.Tool{Version: "assent " + Version()}}.Begin(c.begun, c.logged)
 	k.Step = ruleStep
-	err = c.refusal(run(k))
+	err = run(k)
+	for _, d := range k.Done {
+		c.say("first ended what was interrupted: %s", d)
+	}
+	err = c.refusal(err)
 	c.noteRules(k, err)
 	return err
 }
@@ -192,9 +196,12 @@ func (c *call) noteRules(k *agentsmd.Keeper, err error) {
 	if class == readOnly || class == "" || errors.Is(err, store.ErrBusy) {
 		return
 	}
-	var coded *agentsmd.Fault
-	if errors.As(err, &coded) {
-		k.NoteRefusal(c.ctx, coded.Code)
+	var own *agentsmd.Fault
+	var coded interface{ Code() string }
+	if errors.As(err, &own) {
+		k.NoteRefusal(c.ctx, own.Code)
+	} else if errors.As(err, &coded) {
+		k.NoteRefusal(c.ctx, coded.Code())
 	}
 	if c.logged.Done() || err != nil && exitCode(err) != finding.ExitOK && exitCode(err) != finding.ExitFindings && exitCode(err) != finding.ExitUnchecked {
 		return
@@ -367,7 +374,10 @@ func (c *call) report(rep agentsmd.Report) error {
 		}
 		return exitWith(rep.Exit)
 	}
-	if len(rep.Results) == 0 {
+	for _, n := range rep.Notes {
+		c.say("note: %s", n)
+	}
+	if len(rep.Results)+len(rep.Notes) == 0 {
 		c.say("nothing is left to do")
 	}
 	for _, r := range rep.Results {

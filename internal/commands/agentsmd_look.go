@@ -102,11 +102,11 @@ func lookCommands() []*cli.Command {
 						}
 						done = append(done, "the state was made again from the log")
 					}
-					more, err := k.Recover(c.ctx)
-					if err != nil {
+					if err := k.Recover(c.ctx); err != nil {
 						return err
 					}
-					done = append(done, more...)
+					done = append(done, k.Done...)
+					k.Done = nil
 					if asJSON {
 						return c.printJSON(mended{1, append([]string{}, done...)})
 					}
