@@ -53,7 +53,7 @@ func (k *Keeper) Chunk(ctx context.Context, o ChunkOptions) (Chunked, error) {
 		return out, err
 	}
 	_, err := k.Store.Update(ctx, func(tx *store.Tx) error {
-		s, _, err := loadState(&tx.Reader)
+		s, f, err := loadState(&tx.Reader)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,14 @@ func (k *Keeper) Chunk(ctx context.Context, o ChunkOptions) (Chunked, error) {
 				return err
 			}
 		}
-		return tx.Put(store.State, manifestName(run), data, old.Digest)
+		if err := tx.Put(store.State, manifestName(run), data, old.Digest); err != nil || s.Runs[run].Manifest == digest(data) {
+			return err
+		}
+		call, err := k.stamp()
+		if err != nil {
+			return err
+		}
+		return record(tx, s, f.Digest, AuditEntry{Call: call, Run: run, At: k.now(), Event: "chunked", Effects: []Effect{{Op: opManifest, ID: run, Text: digest(data)}}})
 	})
 	return out, err
 }

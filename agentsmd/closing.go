@@ -170,7 +170,9 @@ func publishes(known *Published, o *outcome, plan *Plan) (p Published, ok bool) 
 		}
 	}
 	p = Published{Scope: j.Scope, Rules: rules, Earlier: []string{}}
-	if have := after.Keys(); len(after.Foreign) == 0 && slices.Equal(slices.Sorted(slices.Values(have)), slices.Sorted(slices.Values(rules))) {
+	have := after.Keys()
+	same := slices.Equal(slices.Sorted(slices.Values(have)), slices.Sorted(slices.Values(rules)))
+	if same && (len(after.Foreign) == 0 || j.State == Current) { // with foreign lines only where they were adopted
 		p.Body, p.Rules = digest(after.Body()), have
 	}
 	return p, true

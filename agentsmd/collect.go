@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,26 +142,73 @@ func (k *Keeper) Collect(ctx context.Context, o CollectOptions) (Collected, erro
 			c.cut(len(c.found) * 3 / 4)
 			continue
 		}
-		out.Run, out.Counts, out.Warnings, out.More = b.Run, b.Counts, b.Warnings, b.More
-		return out, c.register(ctx, b)
+		out.Counts, out.Warnings, out.More = b.Counts, b.Warnings, b.More
+		out.Run, err = c.register(ctx, b)
+		return out, err
 	}
 }
 
-// register keeps a batch, with its digest in the log.
-func (c *collecting) register(ctx context.Context, b *Batch) error {
-	_, err := c.k.Store.Update(ctx, func(tx *store.Tx) error {
+// register keeps a batch, with its digest in the log, and names its run. That is the one that is open
+// for the same records already, if there is one. An open run whose records are all in the batch ends,
+// unless something was decided about it.
+func (c *collecting) register(ctx context.Context, b *Batch) (run string, err error) {
+	_, err = c.k.Store.Update(ctx, func(tx *store.Tx) error {
+		run = b.Run
 		s, f, err := loadState(&tx.Reader)
 		if err != nil {
 			return err
+		}
+		var ended []Effect
+		for _, open := range slices.Sorted(maps.Keys(s.Runs)) {
+			if s.Runs[open].Published {
+				continue
+			}
+			old, _, err := readBatch(&tx.Reader, s, open)
+			if err != nil || !old.within(b) {
+				continue // what is wrong with it is said when it is used
+			}
+			if b.within(old) && (b.Quota == nil) == (old.Quota == nil) {
+				run = open
+				return nil
+			}
+			begun, err := tx.Names(store.Private, "runs/"+open+"/submitted")
+			if err != nil {
+				return err
+			}
+			if len(begun) > 0 {
+				continue
+			}
+			for _, dir := range runDirs(open) {
+				if err := removeAll(tx, dir); err != nil {
+					return err
+				}
+			}
+			ended = append(ended, Effect{Op: opPublished, ID: open}, Effect{Op: opSwept, ID: open})
 		}
 		e, _, err := putBatch(tx, s, b)
 		if err != nil {
 			return err
 		}
+		e.Effects = append(e.Effects, ended...)
 		return record(tx, s, f.Digest, e)
 	})
 	c.k.forget()
-	return err
+	return run, err
+}
+
+// within reports whether another batch of the same kind holds all records of this one.
+func (b *Batch) within(other *Batch) bool {
+	has := map[string]bool{}
+	for _, r := range other.Records {
+		has[r.ID] = true
+	}
+	return b.CodexHome == other.CodexHome && b.ClaudeHome == other.ClaudeHome && slices.Equal(b.ExplicitRoots, other.ExplicitRoots) && slices.Equal(b.CurrentSessions, other.CurrentSessions) &&
+		!slices.ContainsFunc(b.Records, func(r Record) bool { return !has[r.ID] })
+}
+
+// runDirs are the directories of a run's files.
+func runDirs(run string) []string {
+	return []string{"runs/" + run, "runs/" + run + "/review", "runs/" + run + "/submitted", "runs/" + run + "/global"}
 }
 
 // putBatch writes a batch, and gives the entry that registers it and its digest.

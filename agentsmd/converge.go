@@ -261,7 +261,7 @@ func (k *Keeper) sweep(ctx context.Context) error {
 			if err != nil || r.Swept || !r.Published || k.Env.Now().Sub(closed) < sweepAfter || k.waits(s, run) || len(effects) >= 10 {
 				continue
 			}
-			for _, dir := range []string{"runs/" + run, "runs/" + run + "/review", "runs/" + run + "/submitted", "runs/" + run + "/global"} {
+			for _, dir := range runDirs(run) {
 				if err := removeAll(tx, dir); err != nil {
 					return err
 				}
@@ -379,8 +379,18 @@ func (k *Keeper) Verify(ctx context.Context) (problems []string, err error) {
 			if s.Runs[run].Swept {
 				continue
 			}
-			if _, _, err := readBatch(r, s, run); err != nil {
+			_, sum, err := readBatch(r, s, run)
+			var m *Manifest
+			if err == nil && s.Runs[run].Manifest != "" {
+				m, err = readManifest(r, s, run, sum)
+			}
+			if err != nil {
 				problems = append(problems, err.Error())
+			}
+			for i := 0; err == nil && m != nil && i < len(m.Chunks); i++ {
+				if _, err := readChunk(r, m, m.Chunks[i].Number); err != nil {
+					problems = append(problems, err.Error())
+				}
 			}
 		}
 		for id := range s.Plans {

@@ -61,6 +61,7 @@ const (
 	opAutoOff    = "auto-off"
 	opLastRun    = "last-run"
 	opCursorGone = "cursor-gone" // ID: its file is not there any more
+	opManifest   = "manifest"    // ID, Text: digest of a run's manifest
 	opSwept      = "swept"       // ID: batch and chunks of a run are deleted
 	opSnapshot   = "snapshot"    // ID, Text: the log begins with the state of a file of that digest
 )
@@ -171,6 +172,10 @@ func (s *State) Apply(e Effect) error {
 		}
 	case opCursorGone:
 		delete(s.Cursors, e.ID)
+	case opManifest:
+		r := s.Runs[e.ID]
+		r.Manifest = e.Text
+		s.Runs[e.ID] = r
 	case opSwept:
 		r := s.Runs[e.ID]
 		r.Swept = true

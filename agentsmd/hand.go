@@ -2,6 +2,7 @@ package agentsmd
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -60,10 +61,10 @@ func (b *Block) State(known *Published, w witness) (state BlockState, gone []str
 		gone = w.gone(known.Rules, keys, earlier)
 	}
 	switch {
+	case known.Body != "" && body == known.Body && b.Legacy == "": // also with foreign lines that were adopted
+		return Current, nil
 	case len(b.Foreign) > 0:
 		return Drifted, gone
-	case known.Body != "" && body == known.Body && b.Legacy == "":
-		return Current, nil
 	case !earlier && added || len(gone) > 0:
 		return Drifted, gone
 	}
@@ -181,4 +182,21 @@ func (k *Keeper) tookOut(ctx context.Context, s *State, f *file, scope, text str
 	}
 	head := k.headBlock(ctx, f.path)
 	return head != nil && head.Has(Norm(text))
+}
+
+// merged refuses a file with a conflict: what stands in it is not what anybody wants.
+func (k *Keeper) merged(ctx context.Context, path string) error {
+	r, err := repo.Open(ctx, filepath.Dir(path), repo.Foreign(k.Git))
+	if err != nil {
+		return nil // outside of a repository nothing is merged
+	}
+	defer r.Close()
+	if filepath.Clean(r.Root) != filepath.Dir(path) {
+		return nil
+	}
+	var unsuitable *repo.Unsuitable
+	if _, err := r.PathEntry(ctx, FileName); errors.As(err, &unsuitable) && unsuitable.Why == repo.Unmerged {
+		return gitFault(err)
+	}
+	return nil
 }

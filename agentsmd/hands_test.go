@@ -2,6 +2,7 @@ package agentsmd
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -197,26 +198,30 @@ func TestOwnActsLeaveNothing(t *testing.T) {
 // A run whose records another one settled is done.
 func TestOvertakenCloses(t *testing.T) {
 	l := learn(t)
-	say(t, l.home, "s", l.dir, l.at.Add(-time.Hour), "Answer in one sentence.")
 	ctx := context.Background()
 	var runs []string
-	for range 2 {
+	for i := range 2 {
+		say(t, l.home, fmt.Sprint("s", i), l.dir, l.at.Add(-time.Hour), "Answer in one sentence.")
 		got, err := l.Collect(ctx, CollectOptions{QuotaMin: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		runs = append(runs, got.Run)
-	}
-	for i, run := range runs {
-		c, err := l.Chunk(ctx, ChunkOptions{Run: run})
+		c, err := l.Chunk(ctx, ChunkOptions{Run: got.Run})
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := decisionOf(chunkOf(t, c.Chunks[0].Path), NoOp, map[string]any{"explanation": "Nothing."})
-		if err := l.decidesFor(run, d); err != nil {
+		chunk := chunkOf(t, c.Chunks[0].Path)
+		d := decisionOf(chunk, NoOp, map[string]any{"explanation": "Nothing."})
+		for _, r := range chunk.Records[1:] {
+			d["evidence_refs"] = append(d["evidence_refs"].([]string), r.ID)
+		}
+		if err := l.decidesFor(got.Run, d); err != nil {
 			t.Fatal(err)
 		}
-		if _, err = l.Reconcile(ctx, ReconcileOptions{Run: run}); (i == 1) != isCode(err, "run-overtaken") {
+	}
+	for i, run := range runs {
+		if _, err := l.Reconcile(ctx, ReconcileOptions{Run: run}); (i == 1) != isCode(err, "run-overtaken") {
 			t.Errorf("run %d: %v", i, err)
 		}
 	}

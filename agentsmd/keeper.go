@@ -341,14 +341,17 @@ func readBatch(r *store.Reader, s *State, run string) (*Batch, string, error) {
 	return b, string(f.Digest), nil
 }
 
-// readManifest reads a manifest, which must be of the batch.
-func readManifest(r *store.Reader, run, batch string) (*Manifest, error) {
+// readManifest reads a manifest, which must be what was written, and of the batch.
+func readManifest(r *store.Reader, s *State, run, batch string) (*Manifest, error) {
 	f, err := r.Read(manifestName(run))
 	if err != nil {
 		return nil, err
 	}
 	if f.Digest == "" {
 		return nil, fault("chunk-open", "agentsmd chunk", "the batch of %s is not cut into chunks", run)
+	}
+	if string(f.Digest) != s.Runs[run].Manifest {
+		return nil, fault("chunk-changed", "", "the manifest of %s is not what was written", run)
 	}
 	m := &Manifest{}
 	if err := readDocument("manifest.json", f.Data, m); err != nil {

@@ -362,6 +362,9 @@ func (k *Keeper) adoption(ctx context.Context, path string, s *State) (*adoption
 	if err != nil {
 		return nil, err
 	}
+	if err := k.merged(ctx, path); err != nil {
+		return nil, err
+	}
 	scope := GlobalScope
 	if path != k.GlobalPath() {
 		p, ok, err := k.project(ctx, filepath.Dir(path), s)

@@ -21,6 +21,7 @@ type Planned struct {
 	Settled       []NoOpItem  `json:"no_ops"`
 	Errors        []PlanIssue `json:"errors"`
 	Warnings      []PlanIssue `json:"warnings"`
+	Notes         []string    `json:"notes"` // about the files
 	Exit          int         `json:"-"`
 }
 
@@ -224,7 +225,12 @@ func shortened(d *Decision) *Decision {
 
 // planned is a plan as a person sees it.
 func planned(id string, p *Plan) Planned {
-	out := Planned{SchemaVersion: SchemaVersion, Plan: id, Run: p.Run, Mode: p.Mode, Items: []Item{}, Settled: []NoOpItem{}, Errors: p.Errors, Warnings: p.Warnings}
+	out := Planned{SchemaVersion: SchemaVersion, Plan: id, Run: p.Run, Mode: p.Mode, Items: []Item{}, Settled: []NoOpItem{}, Errors: p.Errors, Warnings: p.Warnings, Notes: []string{}}
+	for _, t := range p.Targets {
+		for _, n := range t.Notes {
+			out.Notes = append(out.Notes, label(t.Path)+": "+n)
+		}
+	}
 	for _, d := range p.Decisions {
 		if d.Number == 0 {
 			if d.Action == NeedsEvidence {

@@ -146,7 +146,7 @@ func (r *reconciling) open() error {
 	if err := r.k.homeOf(r.batch); err != nil {
 		return err
 	}
-	m, err := readManifest(&r.tx.Reader, r.o.Run, r.sum)
+	m, err := readManifest(&r.tx.Reader, s, r.o.Run, r.sum)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ type AuditHead struct {
 // RunState is what became of a run.
 type RunState struct {
 	Batch     string `json:"batch_sha256"`
+	Manifest  string `json:"manifest_sha256,omitzero"` // "" before it is cut into chunks
 	Published bool   `json:"published"`
 	At        string `json:"at"`
 	ClosedAt  string `json:"closed_at,omitzero"` // when the last item of it was answered

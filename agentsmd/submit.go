@@ -117,7 +117,7 @@ func (k *Keeper) reviewing(ctx context.Context, r *store.Reader, run string, num
 	if err := k.homeOf(b); err != nil {
 		return w, err
 	}
-	m, err := readManifest(r, run, sum)
+	m, err := readManifest(r, s, run, sum)
 	if err != nil {
 		return w, err
 	}
@@ -240,7 +240,7 @@ func (k *Keeper) bundle(ctx context.Context, r *store.Reader, s *State, run stri
 	if err := k.homeOf(batch); err != nil {
 		return Bundle{}, err
 	}
-	m, err := readManifest(r, run, sum)
+	m, err := readManifest(r, s, run, sum)
 	if err != nil {
 		return Bundle{}, err
 	}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"assent/store"
 )
@@ -52,7 +54,31 @@ func (a *applying) write(ctx context.Context) (Report, error) {
 	if err := a.k.at("closing"); err != nil {
 		return Report{}, err
 	}
-	return a.k.closing(ctx, a.id, a.plan, a.skipped, outcomes, a.call)
+	rep, err := a.k.closing(ctx, a.id, a.plan, a.skipped, outcomes, a.call)
+	return rep, notClosed(err, outcomes)
+}
+
+// notClosed says what was done of a call whose log or report could not be written.
+func notClosed(err error, outcomes []outcome) error {
+	var done []string
+	for _, o := range outcomes {
+		switch {
+		case o.err != nil || !o.noted:
+		case o.journal.Commit != "":
+			done = append(done, fmt.Sprintf("%s was written and committed as %.10s", o.journal.Path, o.journal.Commit))
+		default:
+			done = append(done, o.journal.Path+" was written")
+		}
+	}
+	if err == nil || len(done) == 0 || errors.Is(err, errCrash) {
+		return err
+	}
+	cause := err
+	var persist *store.PersistError
+	if errors.As(err, &persist) { // nothing changed by the closing itself
+		cause = persist.Err
+	}
+	return fault("not-closed", "", "%s; but what was done could not be noted: %v", strings.Join(done, ", "), cause)
 }
 
 // errCrash stops a test where a process could die: nothing is cleaned up.

@@ -139,11 +139,18 @@ func (c *call) printStatus(s agentsmd.StatusDocument) {
 		c.out("closed   %s  %s  %s", e.ID, e.Kind, e.Text)
 	}
 	for _, b := range s.Blocks {
-		c.out("block    %s  %s, %d rules", c.short(b.Path), b.State, b.Rules)
+		state := string(b.State)
+		if state == "" {
+			state = "cannot be read"
+		}
+		c.out("block    %s  %s, %s", c.short(b.Path), state, finding.Count(b.Rules, "rule"))
 	}
 	c.out("commit=%s", s.Preferences.Commit)
 	for _, a := range s.Preferences.Auto {
 		c.out("auto=on  %s  until %s", a.Path, a.Until)
+	}
+	for _, p := range s.Problems {
+		c.say("problem: %s", p)
 	}
 	if s.Recovery != "" {
 		c.say("%s", s.Recovery)

@@ -203,6 +203,9 @@ func (c *call) printRules(out agentsmd.Planned) {
 			c.out("     item %d says it for all projects", i.Other)
 		}
 	}
+	for _, n := range out.Notes {
+		c.say("note: %s", n)
+	}
 	if n := len(out.Settled); n > 0 {
 		c.say("%s", finding.Count(n, "no-op"))
 		for _, s := range out.Settled {
