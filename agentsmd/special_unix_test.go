@@ -48,3 +48,16 @@ func TestNoFIFOIsOpened(t *testing.T) {
 		t.Fatal("something waits")
 	}
 }
+
+// Another user's file is not written to.
+func TestForeignOwner(t *testing.T) {
+	l := learn(t)
+	p := l.one()
+	l.writes(l.dir, "Text.\n")
+	real := user
+	t.Cleanup(func() { user = real })
+	user = func() int { return real() + 4321 }
+	if err := l.applies(p.Plan, 1); !isCode(err, "target-owner") || l.file(l.dir) != "Text.\n" {
+		t.Errorf("%v, the file holds %q", err, l.file(l.dir))
+	}
+}

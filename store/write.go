@@ -46,6 +46,12 @@ func (s *Store) replace(o op, data []byte, step func(at string) error) error {
 		root.Remove(tmp)
 		return err
 	}
+	if old.Digest != "" {
+		if err := copyOwner(root, n.Path, tmp); err != nil {
+			root.Remove(tmp)
+			return err
+		}
+	}
 	if n.Root != Private && old.Digest != "" { // access lists and labels are the file's, not the bytes'
 		copyAttributes(root, n.Path, tmp)
 	}
