@@ -378,7 +378,11 @@ func Unsafe(s, sort string) string {
 		case joiner && sort == "rule" && before > 0x7f && after(s[i+utf8.RuneLen(r):]) > 0x7f:
 		case sort == "rule" && (r == 0xfe0e || r == 0xfe0f) && before >= 0x2000: // how a symbol is drawn
 		case finding.Unsafe(r), sort == "rule" && ignorable(r):
-			return fmt.Sprintf("holds the character U+%04X, which cannot be seen or changes how text is seen", r)
+			why := fmt.Sprintf("holds the character U+%04X, which cannot be seen or changes how text is seen", r)
+			if sort == "rule" {
+				why += character(s, i)
+			}
+			return why
 		}
 		before = r
 	}
@@ -393,11 +397,16 @@ func Unsafe(s, sort string) string {
 		}
 		at, why := markdown.NoRule(s)
 		if why != "" {
-			why += fmt.Sprintf(", at character %d", utf8.RuneCountInString(s[:at])+1)
+			why += character(s, at)
 		}
 		return why
 	}
 	return ""
+}
+
+// character tells where an offset of a line is.
+func character(s string, at int) string {
+	return fmt.Sprintf(", at character %d", utf8.RuneCountInString(s[:at])+1)
 }
 
 // ignorable reports characters that are drawn as nothing, beside those that are refused everywhere

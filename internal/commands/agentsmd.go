@@ -322,7 +322,7 @@ func (c *call) confirm(s approval.Statement) (approval.Given, error) {
 	g, err := approval.Ask(c.ctx, c.Env, s, "Shall it be so?")
 	if errors.Is(err, approval.ErrNoTerminal) {
 		hint := "run it on your own terminal"
-		if slices.Contains([]string{"apply", "withdraw", "restore", "prefer"}, s.Action) {
+		if s.Action == "prefer" && strings.HasPrefix(s.Subject, "commit") || slices.Contains([]string{"apply", "withdraw", "restore"}, s.Action) {
 			hint += `, or record what the user said: --statement "…"`
 		}
 		return g, &failure{finding.ExitFindings, err, hint}
