@@ -201,7 +201,7 @@ func editsOf(s *State, id string) (out []Effect) {
 // Reject closes items for good: the same candidate does not come again. A rule that stands stays.
 func (k *Keeper) Reject(ctx context.Context, plan string, numbers []int, reason string) (rep Report, err error) {
 	if len(numbers) == 0 {
-		return rep, fault("selection-missing", "", "which items?")
+		return rep, fault("selection-missing", "name the numbers: `agentsmd show PLAN` lists them", "which items?")
 	}
 	if n := len([]rune(strings.TrimSpace(reason))); n == 0 || n > 2000 {
 		return rep, fault("reason", "", "the reason has %d characters", n)
@@ -281,7 +281,7 @@ func (k *Keeper) closeLost(tx *store.Tx, s *State, old store.Digest, call, plan 
 		return rep, err
 	}
 	rep = Report{SchemaVersion: SchemaVersion, Call: call, Run: s.Plans[id].Run, At: k.now(), Mode: s.Plans[id].Mode, Plan: id, Results: []Result{}}
-	e := AuditEntry{Call: call, Run: rep.Run, At: rep.At, Event: "rejected", Plan: id, Error: "agentsmd/plan-changed"}
+	e := AuditEntry{Call: call, Run: rep.Run, At: rep.At, Event: "rejected", Plan: id, Error: "agentsmd/plan-changed", Effects: []Effect{{Op: opPlanLost, ID: id}}}
 	for _, n := range slices.Compact(slices.Sorted(slices.Values(numbers))) {
 		found := ""
 		for item, w := range s.Pending {

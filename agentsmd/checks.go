@@ -208,7 +208,7 @@ var ruleRows = []ruleCheck{
 			}
 			for _, r := range f.block.Rules {
 				if why := boundary.Unsafe(r.Text, "rule"); why != "" && r.Plain {
-					p.Report(finding.Finding{Path: f.path, Start: f.at(r.Lines.Start), Key: r.Text, Message: "the rule " + why, Fix: "reword it, then agentsmd adopt " + f.path})
+					p.Report(finding.Finding{Path: f.path, Start: f.at(r.Lines.Start), Key: r.Text, Message: "the rule " + why, Fix: "reword it, then " + f.settle()})
 				}
 			}
 			return nil
@@ -255,7 +255,7 @@ var ruleRows = []ruleCheck{
 		doc:   "It is read as a managed block. Its markers become ours with the first rule that is accepted for it, or by `agentsmd adopt FILE`.",
 		run: func(c *ruleChecks, p *finding.Pass, f *ruleFile) error {
 			if f.present() && f.block.Legacy != "" {
-				p.Report(finding.Finding{Path: f.path, Start: f.at(f.block.Start.Start), Key: f.path, Message: "the block is that of " + f.block.Legacy, Fix: "agentsmd adopt " + f.path})
+				p.Report(finding.Finding{Path: f.path, Start: f.at(f.block.Start.Start), Key: f.path, Message: "the block is that of " + f.block.Legacy, Fix: f.settle()})
 			}
 			return nil
 		},
@@ -319,7 +319,7 @@ func cutPlace(s string) (pos finding.Pos, text string) {
 
 // changed are the rules that are new against every parent, and those that every parent has and
 // the file has not.
-func (c *ruleChecks) changed(p *finding.Pass, f *ruleFile) (added []Rule, gone []string, err error) {
+func (c *ruleChecks) changed(p *finding.Pass, f *ruleFile) (added, gone []Rule, err error) {
 	if f.err != nil {
 		return nil, nil, nil // that it cannot be read is said elsewhere
 	}
@@ -329,19 +329,19 @@ func (c *ruleChecks) changed(p *finding.Pass, f *ruleFile) (added []Rule, gone [
 			now[k] = true
 		}
 	}
-	var parents []map[string]bool
+	var parents []map[string]Rule
 	for _, tree := range append(slices.Clone(p.Parents), c.Also...) {
 		old, err := c.file(tree, f.path)
 		if err != nil {
 			return nil, nil, err
 		}
-		keys := map[string]bool{}
+		rules := map[string]Rule{}
 		if old.present() {
-			for _, k := range old.block.Keys() {
-				keys[k] = true
+			for _, r := range old.block.Rules {
+				rules[r.Key()] = r
 			}
 		}
-		parents = append(parents, keys)
+		parents = append(parents, rules)
 	}
 	if len(parents) == 0 {
 		if f.present() {
@@ -350,7 +350,7 @@ func (c *ruleChecks) changed(p *finding.Pass, f *ruleFile) (added []Rule, gone [
 		return added, nil, nil
 	}
 	everywhere := func(k string, want bool) bool {
-		return !slices.ContainsFunc(parents, func(keys map[string]bool) bool { return keys[k] != want })
+		return !slices.ContainsFunc(parents, func(rules map[string]Rule) bool { _, has := rules[k]; return has != want })
 	}
 	if f.present() {
 		for _, r := range f.block.Rules {
@@ -360,11 +360,20 @@ func (c *ruleChecks) changed(p *finding.Pass, f *ruleFile) (added []Rule, gone [
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(parents[0])) {
-		if !now[k] && everywhere(k, true) {
-			gone = append(gone, k)
+		if f.path == FileName && !now[k] && everywhere(k, true) {
+			gone = append(gone, parents[0][k])
 		}
 	}
 	return added, gone, nil
+}
+
+// settle says what makes the block one that the user agreed to. Learned rules stand at the top of a
+// project alone.
+func (f *ruleFile) settle() string {
+	if f.path != FileName {
+		return "move what stands in the block out of it: learned rules have their place in the AGENTS.md at the top"
+	}
+	return fmt.Sprintf("agentsmd adopt %s, on your own terminal", finding.Shell(f.path))
 }
 
 func (c *ruleChecks) unassented(p *finding.Pass, f *ruleFile) error {
@@ -382,7 +391,10 @@ func (c *ruleChecks) unassented(p *finding.Pass, f *ruleFile) error {
 	if err != nil {
 		return err
 	}
-	fix := fmt.Sprintf("agentsmd adopt %s, on your own terminal; or move it out of the block", finding.Shell(f.path))
+	fix := f.settle()
+	if f.path == FileName {
+		fix += "; or move it out of the block"
+	}
 	for _, r := range added {
 		if !o.Written[r.Key()] {
 			p.Report(finding.Finding{Path: f.path, Start: f.at(r.Lines.Start), Key: r.Key(), Message: "the rule came in without a yes: " + r.Text, Fix: fix})
@@ -392,9 +404,9 @@ func (c *ruleChecks) unassented(p *finding.Pass, f *ruleFile) error {
 		p.Report(finding.Finding{Path: f.path, Key: f.path, Severity: finding.Warning, Message: fmt.Sprintf("the file is gone, with %d rules", len(gone))})
 		return nil
 	}
-	for _, k := range gone {
-		if !o.Gone[k] {
-			p.Report(finding.Finding{Path: f.path, Key: k, Message: "the rule was taken out without a yes: " + k, Fix: fix})
+	for _, r := range gone {
+		if !o.Gone[r.Key()] {
+			p.Report(finding.Finding{Path: f.path, Key: r.Key(), Message: "the rule was taken out without a yes: " + r.Text, Fix: fmt.Sprintf("agentsmd withdraw %s --dir %s, if the user said so; or %s", finding.Shell(r.Text), finding.Shell(path.Dir(f.path)), f.settle())})
 		}
 	}
 	return nil

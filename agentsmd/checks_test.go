@@ -33,6 +33,8 @@ type change struct {
 	elsewhere     bool // no log counts
 }
 
+func nested(text string) map[string]string { return map[string]string{"docs/AGENTS.md": text} }
+
 func file1(text string) map[string]string { return map[string]string{FileName: text} }
 
 func many(n int) string {
@@ -55,11 +57,13 @@ var changes = map[string]struct{ fails, passes []change }{
 			{name: "a rule less", before: file1(block("One.", "Two.")), after: file1(block("One."))},
 			{name: "the block is gone", before: file1(block("One.")), after: file1("Text.\n")},
 			{name: "a new block", after: file1(block("One."))},
+			{name: "where no rule can be learned", before: nested(block("One.")), after: nested(block("One.", "Two."))},
 		},
 		passes: []change{
 			{name: "a rule that was published", before: file1(block("One.")), after: file1(block("One.", "Two.")), written: []string{"Two."}},
 			{name: "a rule that was withdrawn", before: file1(block("One.", "Two.")), after: file1(block("One.")), gone: []string{"Two."}},
 			{name: "laid out anew", before: file1(block("One rule.")), after: file1(startLine + "* one\n  RULE.\n" + endLine)},
+			{name: "taken from where it could not be learned", before: nested(block("One.", "Two.")), after: nested(block("One."))},
 			{name: "outside of the block", before: file1(block("One.")), after: file1("# More\n\n" + block("One."))},
 		},
 	},
@@ -107,7 +111,7 @@ var changes = map[string]struct{ fails, passes []change }{
 
 func (c change) run() (found []finding.Finding) {
 	after := treeOf(c.after)
-	o := CheckOptions{Files: []string{FileName}, ChainBytes: 32768, Named: func(context.Context) (finding.Tree, []string, error) {
+	o := CheckOptions{Files: []string{FileName, "docs/AGENTS.md"}, ChainBytes: 32768, Named: func(context.Context) (finding.Tree, []string, error) {
 		var names []string
 		for name := range c.after {
 			names = append(names, name)

@@ -233,7 +233,7 @@ func (k *Keeper) mend(ctx context.Context) error {
 		}
 		return err
 	})
-	if !errors.Is(err, store.ErrRecovery) {
+	if !errors.Is(err, store.ErrRecovery) && !errors.Is(err, store.ErrBusy) { // for one that is busy begin waits as it was told
 		return err
 	}
 	release, err := k.begin(ctx)
@@ -393,8 +393,8 @@ func (k *Keeper) Verify(ctx context.Context) (problems []string, err error) {
 				}
 			}
 		}
-		for id := range s.Plans {
-			if _, _, err := readPlan(r, s, id); err != nil {
+		for id, p := range s.Plans {
+			if _, _, err := readPlan(r, s, id); err != nil && !p.Lost {
 				problems = append(problems, err.Error())
 			}
 		}

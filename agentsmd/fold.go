@@ -44,9 +44,10 @@ const (
 	opRekey      = "rekey"     // ID, Text: a project has another key
 	opPlan       = "plan"      // ID, PlanState
 	opPlanClosed = "plan-closed"
-	opPending    = "pending" // ID, Pending
-	opClosed     = "closed"  // ID, Plan, Text: a decision is closed as Text
-	opReject     = "reject"  // ID, Entry
+	opPlanLost   = "plan-lost" // ID: its file is damaged, and that was answered
+	opPending    = "pending"   // ID, Pending
+	opClosed     = "closed"    // ID, Plan, Text: a decision is closed as Text
+	opReject     = "reject"    // ID, Entry
 	opTombstone  = "tombstone"
 	opLift       = "lift" // IDs: tombstones and rejections that hold no more
 	opRule       = "rule" // ID, Rule
@@ -103,6 +104,10 @@ func (s *State) Apply(e Effect) error {
 			r.ClosedAt = e.At
 			s.Runs[p.Run] = r
 		}
+	case opPlanLost:
+		p := s.Plans[e.ID]
+		p.Lost = true
+		s.Plans[e.ID] = p
 	case opPending:
 		s.Pending[e.ID] = *e.Pending
 	case opClosed:

@@ -232,7 +232,7 @@ func (k *Keeper) roots(ctx context.Context, dirs []string, s *State) (out []stri
 			return nil, err
 		}
 		if !ok {
-			return nil, fault("root-missing", "name a directory that is there", "%s is no directory", dir)
+			return nil, fault("no-directory", "", "%s is no directory", dir)
 		}
 		if !slices.Contains(out, p.Root) {
 			out = append(out, p.Root)

@@ -50,6 +50,8 @@ func (k *Keeper) Restore(ctx context.Context, o OwnOptions) (Report, error) {
 			p.Instruction = tomb.Text
 		case rejected && no.Scope == scope && no.Kind != KindRemoval:
 			p.Instruction = no.Text
+		case rejected && no.Scope == scope:
+			return p, fault("rule-unknown", fmt.Sprintf("agentsmd withdraw %q does it", no.Text), "what was rejected is that the rule goes")
 		case !dead && !rejected && !strings.HasPrefix(o.Rule, "C-") && deletedRule(s, scope, o.Rule):
 		default:
 			return p, fault("rule-unknown", "`agentsmd status` lists what is closed", "nothing of that text was withdrawn or rejected there")
@@ -90,7 +92,7 @@ func (k *Keeper) own(ctx context.Context, o OwnOptions, event string, make func(
 			return rep, err
 		}
 		if !ok {
-			return rep, fault("root-missing", "name a directory that is there", "%s is no directory", o.Dir)
+			return rep, fault("no-directory", "", "%s is no directory", o.Dir)
 		}
 		root, scope = p.Root, ProjectScope(p.Key)
 	}

@@ -248,11 +248,11 @@ var refusalCases = []struct {
 		l.forget()
 		return l.applies(p.Plan, 1)
 	}},
-	{"root-missing", "a directory that is named", func(l *learner) error {
+	{"no-directory", "a root", func(l *learner) error {
 		_, err := l.Collect(context.Background(), CollectOptions{QuotaMin: -1, ExplicitRoots: []string{filepath.Join(l.dir, "none")}})
 		return err
 	}},
-	{"root-missing", "a directory of a rule", func(l *learner) error {
+	{"no-directory", "of a rule", func(l *learner) error {
 		_, err := l.Withdraw(context.Background(), OwnOptions{Rule: "X.", Dir: filepath.Join(l.dir, "none"), Said: Said{Words: "off"}})
 		return err
 	}},

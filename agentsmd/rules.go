@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,7 +65,7 @@ func (k *Keeper) Rules(ctx context.Context, dir, host string) (out RulesDocument
 			return err
 		}
 		if !ok {
-			return fault("root-missing", "name a directory that is there", "%s is no directory", dir)
+			return fault("no-directory", "", "%s is no directory", dir)
 		}
 		rel, err := filepath.Rel(p.Root, dir)
 		if err != nil || !filepath.IsLocal(rel) {
@@ -283,9 +284,33 @@ func (k *Keeper) Why(ctx context.Context, rule, dir string) (out WhyDocument, er
 		return nil
 	})
 	if err == nil && len(out.History) == 0 {
+		err = k.whyByState(ctx, &out, key, wanted)
+	}
+	if err == nil && len(out.History) == 0 {
 		err = fault("rule-unknown", "", "nothing is known of %q", rule)
 	}
 	return out, err
+}
+
+// whyByState tells what is known of a rule from before the log that there is, which was set aside.
+func (k *Keeper) whyByState(ctx context.Context, out *WhyDocument, key, wanted string) error {
+	return k.Store.View(ctx, func(r *store.Reader) error {
+		s, _, err := loadState(r)
+		if err != nil {
+			return err
+		}
+		for _, id := range slices.Sorted(maps.Keys(s.RuleEvidence)) {
+			e := s.RuleEvidence[id]
+			if id != wanted && (wanted != "" || Norm(e.Text) != key) {
+				continue
+			}
+			rule := RuleInForce{ID: id, Text: e.Text, Path: e.Path, Quotes: []string{}}
+			k.provenance(r, s, &rule)
+			out.ID, out.Rule = id, e.Text
+			out.History = append(out.History, WhyEvent{At: e.UpdatedAt, Event: "written", Action: Add, Plan: e.Plan, Path: e.Path, Text: e.Text, Old: []string{}, Quotes: rule.Quotes, Reason: "the log of then was set aside"})
+		}
+		return nil
+	})
 }
 
 func (y *Yes) describe() string {

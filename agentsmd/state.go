@@ -50,6 +50,7 @@ type PlanState struct {
 	Mode   string `json:"mode"`
 	Run    string `json:"run_id"`
 	Open   bool   `json:"open"`
+	Lost   bool   `json:"lost,omitzero"` // its file is damaged, and that was answered
 	Credit Credit `json:"credit"`
 }
 

@@ -47,7 +47,10 @@ func readTarget(path string) (*file, error) {
 	f := &file{path: path}
 	info, err := os.Lstat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist): // beside one in other letters it could not be checked out everywhere
+		if _, other := spelled(dir, filepath.Base(path)); other != "" {
+			return nil, fault("target-case", "", "%s is called %s there", path, other)
+		}
 	case err != nil:
 		return nil, fault("target-unreadable", "", "%v", err)
 	case info.Mode()&fs.ModeSymlink != 0:

@@ -326,7 +326,7 @@ func (k *Keeper) rollback(ctx context.Context, o *outcome, cause error) error {
 	o.rollback = "incomplete"
 	name := store.Name{Root: store.Private, Path: "rescue/" + j.effectID() + "-" + FileName}
 	_, rescued := k.Store.Update(ctx, func(tx *store.Tx) error { return tx.Put(store.Record, name, j.Old, "") })
-	return fault("rollback-incomplete", "", "%v; and %s was edited meanwhile: its bytes of before are in %s (%v)", cause, j.Path, filepath.Join(k.Dir, filepath.FromSlash(name.Path)), errors.Join(err, rescued))
+	return fault("rollback-incomplete", "", "%s; and %s was edited meanwhile: its bytes of before are in %s (%v)", strings.TrimSpace(cause.Error()), j.Path, filepath.Join(k.Dir, filepath.FromSlash(name.Path)), errors.Join(err, rescued))
 }
 
 var errEdited = errors.New("it does not hold what was written")

@@ -401,7 +401,7 @@ func (p *Pending) hooks(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("the hook %s: %w", args[0], err)
 		}
 		if out.Code != 0 {
-			return "", fmt.Errorf("%w: %s ended with %d\n%s%s", ErrHook, args[0], out.Code, out.Stdout, out.Stderr)
+			return "", fmt.Errorf("%w: %s ended with %d\n%s%s", ErrHook, args[0], out.Code, out.Stdout, strings.TrimRight(out.Stderr, "\n"))
 		}
 	}
 	check := p.repo.command("write-tree")
@@ -414,6 +414,9 @@ func (p *Pending) hooks(ctx context.Context) (string, error) {
 		return "", ErrHookChanged
 	}
 	message, err := os.ReadFile(file)
+	if err == nil && len(bytes.TrimSpace(message)) == 0 { // as for git commit
+		err = fmt.Errorf("%w: one of them left no message", ErrHook)
+	}
 	return string(message), err
 }
 

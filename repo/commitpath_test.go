@@ -293,6 +293,7 @@ func TestCommitPathRefuses(t *testing.T) {
 		{"a filter", ErrUnsuitable, func(s *sandbox) { s.write(".gitattributes", "*.md filter=x\n") }},
 		{"another encoding", ErrUnsuitable, func(s *sandbox) { s.write(".gitattributes", "*.md working-tree-encoding=UTF-16\n") }},
 		{"a hook that says no", ErrHook, func(s *sandbox) { s.hook("pre-commit", "echo no >&2; exit 1\n") }},
+		{"a hook that empties the message", ErrHook, func(s *sandbox) { s.hook("prepare-commit-msg", ": > \"$1\"\n") }},
 		{"a message hook that says no", ErrHook, func(s *sandbox) { s.hook("commit-msg", "exit 1\n") }},
 		{"a hook that stages something else", ErrHookChanged, func(s *sandbox) { s.hook("pre-commit", "echo more > other.go; git add other.go\n") }},
 		{"a signature that fails", ErrCommit, func(s *sandbox) {

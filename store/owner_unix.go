@@ -13,6 +13,9 @@ import (
 // from whom it belongs to. Who may not do that keeps the file that he made.
 func copyOwner(root *os.Root, from, to string) error {
 	a, err := root.Lstat(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it was removed a moment ago: that is the swap's to find
+	}
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,8 @@ const (
 	maxOps     = 256
 	maxSegment = 64 << 20
 	keyLife    = 90 * 24 * time.Hour
-	lockPoll   = 4 * time.Millisecond
+	lockPoll   = 4 * time.Millisecond  // until the second look at a lock that is held; every later one waits longer
+	lockRest   = 32 * time.Millisecond // at the most
 )
 
 // Errors a caller branches on.
@@ -221,25 +222,34 @@ func newLock(private string) *flock.Flock {
 	return flock.New(filepath.Join(private, "lock"), flock.SetFlag(lockFlag), flock.SetPermissions(0o600))
 }
 
-// lock takes the store's lock, which the kernel frees when the process dies.
+// lock takes the store's lock, which the kernel frees when the process dies. A free lock is taken
+// however late this process gets to it.
 func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if s.held {
 		return func() {}, nil
 	}
 	l := newLock(s.o.Private)
-	ctx, cancel := context.WithTimeout(ctx, max(s.o.LockWait, lockPoll))
-	defer cancel()
-	ok, err := l.TryLockContext(ctx, lockPoll)
-	if errors.Is(err, context.DeadlineExceeded) || err == nil && !ok {
-		return nil, ErrBusy
+	deadline := time.Now().Add(max(s.o.LockWait, lockPoll))
+	for pause := lockPoll; ctx.Err() == nil; pause = min(2*pause, lockRest) {
+		free, err := l.TryLock()
+		left := time.Until(deadline)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("take the lock of the store: %w", err)
+		case free:
+			if s.o.Share != 0 {
+				_ = s.roots[Private].Chmod("lock", 0o600|s.o.Share) // of somebody else's file it fails, and is as it should be
+			}
+			return func() { l.Close() }, nil
+		case left <= 0:
+			return nil, ErrBusy
+		}
+		select {
+		case <-time.After(min(pause, left)):
+		case <-ctx.Done():
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("take the lock of the store: %w", err)
-	}
-	if s.o.Share != 0 {
-		_ = s.roots[Private].Chmod("lock", 0o600|s.o.Share) // of somebody else's file it fails, and is as it should be
-	}
-	return func() { l.Close() }, nil
+	return nil, ctx.Err()
 }
 
 // Hold keeps the lock over several transactions of this store, until release: what they do in

@@ -410,7 +410,10 @@ func (c *call) report(rep agentsmd.Report) error {
 			if r.Error.Hint != "" {
 				c.say("hint: %s", finding.CleanLines(r.Error.Hint))
 			}
-			if r.Error.Rollback == "done" {
+			switch {
+			case r.Error.Rollback == "done" && r.Error.Code == "agentsmd/head-moved":
+				c.say("the file is as before; the same command works now, on what HEAD is")
+			case r.Error.Rollback == "done":
 				c.say("the file, the index and HEAD are as before; the same command works once the cause is gone")
 			}
 		}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -45,6 +46,9 @@ func reviewCommands() []*cli.Command {
 			Action: action(0, func(c *call) error {
 				asJSON, err := c.json()
 				if err != nil {
+					return err
+				}
+				if err := cmp.Or(c.atLeast("max-records", 1), c.atLeast("max-chars", agentsmd.MinChunkChars)); err != nil {
 					return err
 				}
 				return c.keeper(func(k *agentsmd.Keeper) error {
@@ -248,9 +252,20 @@ func collect(c *call) error {
 	})
 }
 
+// atLeast refuses a number below the least.
+func (c *call) atLeast(flag string, least int) error {
+	if n := c.Int(flag); n < least {
+		return invalid(fmt.Sprintf("use %d or more", least), "--%s is %d", flag, n)
+	}
+	return nil
+}
+
 func showEvidence(c *call) error {
 	asJSON, err := c.json()
 	if err != nil {
+		return err
+	}
+	if err := cmp.Or(c.atLeast("max-events", 1), c.atLeast("max-chars", 1)); err != nil {
 		return err
 	}
 	o := agentsmd.EvidenceOptions{Run: c.String("run"), Record: c.String("record"), MaxEvents: c.Int("max-events"), MaxChars: c.Int("max-chars")}

@@ -64,6 +64,9 @@ func (p *Process) Run(app *cli.App) int {
 		fmt.Fprintln(p.Stdout, app.Name, Version())
 		return finding.ExitOK
 	}
+	if len(p.Argv) > 0 && p.Argv[0] == "help" {
+		p.Argv = append(slices.Clone(p.Argv[1:]), "--help")
+	}
 	args, dir, err := sortArgs(app, p.Argv)
 	if info, statErr := os.Stat(dir); err == nil && dir != "" && (statErr != nil || !info.IsDir()) {
 		err = invalid("write -C DIR", "%s is no directory", dir)
@@ -74,7 +77,7 @@ func (p *Process) Run(app *cli.App) int {
 		if err != nil && !p.started { // the library objected, not a command
 			var f *failure
 			if !errors.As(err, &f) {
-				err = invalid(fmt.Sprintf("see `%s --help`", app.Name), "%v", err)
+				err = invalid(seeHelp(app.Name, commandPath(app, args)), "%v", err)
 			}
 		}
 	}
@@ -169,7 +172,28 @@ func (p *Process) report(name string, err error) int {
 }
 
 func usageError(c *cli.Context, err error, _ bool) error {
-	return invalid(fmt.Sprintf("see `%s --help`", strings.TrimSpace(c.App.Name+" "+c.Command.FullName())), "%v", err)
+	return invalid(seeHelp(c.App.Name, c.Command.FullName()), "%v", err)
+}
+
+// seeHelp names the help of a command; that of the program itself has the program's name or none.
+func seeHelp(program, command string) string {
+	if command == program {
+		command = ""
+	}
+	return fmt.Sprintf("see `%s --help`", strings.TrimSpace(program+" "+command))
+}
+
+// commandPath is the command that sorted arguments begin with.
+func commandPath(app *cli.App, args []string) string {
+	commands, path := app.Commands, []string{}
+	for _, a := range args {
+		i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(a) })
+		if i < 0 {
+			break
+		}
+		path, commands = append(path, a), commands[i].Subcommands
+	}
+	return strings.Join(path, " ")
 }
 
 // call is one run of a command.
@@ -229,7 +253,7 @@ func (r *interruptible) Read(p []byte) (n int, err error) {
 func action(max int, run func(*call) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		if max >= 0 && c.NArg() > max {
-			return invalid(fmt.Sprintf("see `%s %s --help`", c.App.Name, c.Command.FullName()), "unexpected argument %q", c.Args().Get(max))
+			return invalid(seeHelp(c.App.Name, c.Command.FullName()), "unexpected argument %q", c.Args().Get(max))
 		}
 		p := c.App.Metadata["process"].(*Process)
 		p.started = true
@@ -425,7 +449,11 @@ func sortArgs(app *cli.App, args []string) (sorted []string, dir string, err err
 				seen = append(seen, f)
 			}
 			opts = append(opts, a)
-			if takesValue(flags, a) {
+			known := flags
+			if !leaf && findFlag(flags, a) == nil { // it stands before the command that it belongs to
+				known = allFlags(commands)
+			}
+			if takesValue(known, a) {
 				if i++; i == len(args) || strings.HasPrefix(args[i], "--") && findFlag(flags, args[i]) != nil {
 					return nil, "", invalid("write "+a+"=VALUE", "%s needs a value", a)
 				}
@@ -450,6 +478,14 @@ func sortArgs(app *cli.App, args []string) (sorted []string, dir string, err err
 		sorted = append(append(sorted, "--"), rest...)
 	}
 	return sorted, dir, nil
+}
+
+// allFlags are those of all commands below some.
+func allFlags(commands []*cli.Command) (out []cli.Flag) {
+	for _, c := range commands {
+		out = append(append(out, c.Flags...), allFlags(c.Subcommands)...)
+	}
+	return out
 }
 
 // findFlag returns the flag that a word names, with or without a value behind it.
