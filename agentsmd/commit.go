@@ -85,10 +85,7 @@ func (k *Keeper) prepare(ctx context.Context, f *file, after []byte, scope strin
 	case c.entry.Head != "" && c.entry.Index == "":
 		return c, fault("git-state", "git restore --staged "+FileName+", or add --no-commit", "the removal of %s is staged", f.path)
 	}
-	if err := k.suits(ctx, c.repo); err != nil {
-		return c, err
-	}
-	if c.branch, err = c.repo.Branch(ctx); err != nil {
+	if c.branch, err = k.suits(ctx, c.repo); err != nil {
 		return c, err
 	}
 	c.commit = repo.PathCommit{Path: FileName, HeadID: c.entry.Head, IndexID: c.entry.Index, Message: message}
@@ -107,35 +104,31 @@ func (k *Keeper) prepare(ctx context.Context, f *file, after []byte, scope strin
 	return c, k.filtered(ctx, c, f, after)
 }
 
-// suits holds the repository to a state in which one path can be committed.
-func (k *Keeper) suits(ctx context.Context, r *repo.Repo) error {
+// suits holds the repository to a state in which one path can be committed. It returns the branch.
+func (k *Keeper) suits(ctx context.Context, r *repo.Repo) (branch string, err error) {
 	state, err := r.State(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if what := state.Busy(); what != "" {
-		return fault("git-state", "", "%s is under way in %s", what, r.Root)
+		return "", fault("git-state", "", "%s is under way in %s", what, r.Root)
 	}
-	branch, err := r.Branch(ctx)
-	if err != nil {
-		return err
-	}
-	if branch == "" {
-		return fault("git-state", "git switch BRANCH, or add --no-commit", "HEAD of %s is detached", r.Root)
+	if state.Detached {
+		return "", fault("git-state", "git switch BRANCH, or add --no-commit", "HEAD of %s is detached", r.Root)
 	}
 	if ok, version, err := r.Has(ctx, repo.HookRun); err != nil {
-		return err
+		return "", err
 	} else if !ok {
-		return fault("git-version", "", "this is Git %s", version)
+		return "", fault("git-version", "", "this is Git %s", version)
 	}
 	if _, _, err := r.Identity(ctx); err != nil {
-		return fault("git-identity", "", "%v", err)
+		return "", fault("git-identity", "", "%v", err)
 	}
 	attr, err := r.Alters(ctx, FileName)
 	if err == nil && attr != "" {
 		err = fault("git-filter", "", "the attribute %s changes the bytes of %s", attr, FileName)
 	}
-	return err
+	return state.Branch, err
 }
 
 // replay makes the edits on a blob of the file. There old rules may be gone, and new ones stand

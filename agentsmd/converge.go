@@ -199,7 +199,7 @@ func (k *Keeper) finishCommit(ctx context.Context, o *outcome, plan *Plan) error
 		}
 		return fault("head-moved", "", "HEAD of %s moved before the commit was made", r.Root)
 	}
-	if err := k.suits(ctx, r); err != nil {
+	if _, err := k.suits(ctx, r); err != nil {
 		return err
 	}
 	c := &committing{repo: r, entry: entry, commit: repo.PathCommit{Path: FileName, HeadID: entry.Head, IndexID: entry.Index, Message: message(j.Plan, todo)}}

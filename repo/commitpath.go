@@ -142,14 +142,17 @@ func (p *Pending) suits(ctx context.Context) error {
 // Alters is the attribute by which Git changes the bytes of a path, "" if none does: line ends
 // apart, which every edit keeps.
 func (r *Repo) Alters(ctx context.Context, name string) (attr string, err error) {
-	for _, attr := range []string{"filter", "ident", "working-tree-encoding"} {
-		out, err := r.git(ctx, "check-attr", "-z", attr, "--", name)
-		if err != nil {
-			return "", err
-		}
-		f := strings.Split(string(out), "\x00")
-		if len(f) < 3 || f[2] != "unspecified" && f[2] != "unset" {
-			return attr, nil
+	out, err := r.git(ctx, "check-attr", "-z", "filter", "ident", "working-tree-encoding", "--", name)
+	if err != nil {
+		return "", err
+	}
+	f := strings.Split(string(out), "\x00") // path, attribute and value, each time
+	if len(f) != 3*3+1 {
+		return "", fmt.Errorf("git check-attr: %q", out)
+	}
+	for i := 0; i+2 < len(f); i += 3 {
+		if f[i+2] != "unspecified" && f[i+2] != "unset" {
+			return f[i+1], nil
 		}
 	}
 	return "", nil
@@ -237,7 +240,8 @@ func (r *Repo) BlobOf(ctx context.Context, name string, data []byte) (string, er
 
 // RawBlobOf is the id of the blob that has exactly these bytes. Nothing is written.
 func (r *Repo) RawBlobOf(ctx context.Context, data []byte) (string, error) {
-	return r.write(ctx, data, "hash-object", "--stdin", "--no-filters")
+	format, err := r.Format(ctx)
+	return objectID(format, "blob", data), err
 }
 
 // modeOf and idOf are those of an entry that may not be there.
