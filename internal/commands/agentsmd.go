@@ -103,6 +103,36 @@ func (c *call) home(flag, variable, otherwise string) (string, error) {
 	return filepath.Abs(dir)
 }
 
+// answer prints what was asked of the private state: as JSON where that is wanted, else for a person.
+func answer[T any](c *call, ask func(*agentsmd.Keeper) (T, error), show func(T)) error {
+	asJSON, err := c.json()
+	if err != nil {
+		return err
+	}
+	return c.keeper(func(k *agentsmd.Keeper) error {
+		out, err := ask(k)
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			return c.printJSON(out)
+		}
+		show(out)
+		return nil
+	})
+}
+
+// acts reports what was done to the rules.
+func (c *call) acts(do func(*agentsmd.Keeper) (agentsmd.Report, error)) error {
+	return c.keeper(func(k *agentsmd.Keeper) error {
+		rep, err := do(k)
+		if err != nil {
+			return err
+		}
+		return c.report(rep)
+	})
+}
+
 // keeper opens the private state for a command.
 func (c *call) keeper(run func(*agentsmd.Keeper) error) error {
 	home, err := c.home("home", "ASSENT_HOME", "")

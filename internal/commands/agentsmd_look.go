@@ -50,21 +50,7 @@ func lookCommands() []*cli.Command {
 					}
 					return nil
 				}
-				asJSON, err := c.json()
-				if err != nil {
-					return err
-				}
-				return c.keeper(func(k *agentsmd.Keeper) error {
-					s, err := k.Status(c.ctx)
-					if err != nil {
-						return err
-					}
-					if asJSON {
-						return c.printJSON(s)
-					}
-					c.printStatus(s)
-					return nil
-				})
+				return answer(c, func(k *agentsmd.Keeper) (agentsmd.StatusDocument, error) { return k.Status(c.ctx) }, c.printStatus)
 			}),
 		},
 		{
@@ -158,23 +144,12 @@ func (c *call) printStatus(s agentsmd.StatusDocument) {
 }
 
 func showRules(c *call) error {
-	asJSON, err := c.json()
-	if err != nil {
-		return err
-	}
 	host := c.String("host")
 	if host != agentsmd.HostCodex && host != agentsmd.HostClaude {
 		return invalid("use --host codex or --host claude", "there is no host %q", host)
 	}
 	dir := c.at(c.Args().First())
-	return c.keeper(func(k *agentsmd.Keeper) error {
-		out, err := k.Rules(c.ctx, dir, host)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return c.printJSON(out)
-		}
+	return answer(c, func(k *agentsmd.Keeper) (agentsmd.RulesDocument, error) { return k.Rules(c.ctx, dir, host) }, func(out agentsmd.RulesDocument) {
 		for _, l := range out.Chain {
 			c.out("file     %s  %d of %d bytes", c.short(l.Path), l.Used, l.Bytes)
 		}
@@ -192,7 +167,6 @@ func showRules(c *call) error {
 		for _, w := range out.Warnings {
 			c.say("warning: %s", w)
 		}
-		return nil
 	})
 }
 
@@ -200,18 +174,7 @@ func why(c *call) error {
 	if c.NArg() == 0 {
 		return invalid("`agentsmd rules` lists them", "which rule?")
 	}
-	asJSON, err := c.json()
-	if err != nil {
-		return err
-	}
-	return c.keeper(func(k *agentsmd.Keeper) error {
-		out, err := k.Why(c.ctx, c.Args().First(), c.dir())
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return c.printJSON(out)
-		}
+	return answer(c, func(k *agentsmd.Keeper) (agentsmd.WhyDocument, error) { return k.Why(c.ctx, c.Args().First(), c.dir()) }, func(out agentsmd.WhyDocument) {
 		c.out("%s  %s", out.ID, out.Rule)
 		for _, e := range out.History {
 			c.out("%s  %s  %s  %s", e.At, e.Event, e.Action, e.Plan)
@@ -234,7 +197,6 @@ func why(c *call) error {
 				c.out("     commit %.10s", e.Commit)
 			}
 		}
-		return nil
 	})
 }
 

@@ -44,28 +44,18 @@ func reviewCommands() []*cli.Command {
 				runFlag(),
 			},
 			Action: action(0, func(c *call) error {
-				asJSON, err := c.json()
-				if err != nil {
-					return err
-				}
 				if err := cmp.Or(c.atLeast("max-records", 1), c.atLeast("max-chars", agentsmd.MinChunkChars)); err != nil {
 					return err
 				}
-				return c.keeper(func(k *agentsmd.Keeper) error {
-					out, err := k.Chunk(c.ctx, agentsmd.ChunkOptions{Run: c.String("run"), MaxRecords: c.Int("max-records"), MaxChars: c.Int("max-chars")})
-					if err != nil {
-						return err
-					}
-					if asJSON {
-						return c.printJSON(out)
-					}
+				return answer(c, func(k *agentsmd.Keeper) (agentsmd.Chunked, error) {
+					return k.Chunk(c.ctx, agentsmd.ChunkOptions{Run: c.String("run"), MaxRecords: c.Int("max-records"), MaxChars: c.Int("max-chars")})
+				}, func(out agentsmd.Chunked) {
 					for _, f := range out.Chunks {
 						c.out("%s", f.Path)
 					}
 					for _, w := range out.Warnings {
 						c.say("warning: %s", w)
 					}
-					return nil
 				})
 			}),
 		},
@@ -172,10 +162,6 @@ func (c *call) takeRules(form *boundary.Form, take func(*agentsmd.Keeper, bounda
 }
 
 func collect(c *call) error {
-	asJSON, err := c.json()
-	if err != nil {
-		return err
-	}
 	o := agentsmd.CollectOptions{
 		Sources: c.StringSlice("source"), Sessions: c.StringSlice("session"), ExplicitRoots: c.StringSlice("project-root"), OnlyRoots: c.StringSlice("only-root"),
 		Settle: c.Duration("settle"), MaxRecords: c.Int("max-records"), QuotaMin: c.Int("quota-min"),
@@ -200,6 +186,7 @@ func collect(c *call) error {
 		return invalid("use 1 to 2000", "--max-records is %d", o.MaxRecords)
 	}
 	if s := c.String("since"); s != "" {
+		var err error
 		if o.Since, err = time.Parse(time.DateOnly, s); err != nil {
 			if o.Since, err = time.Parse(time.RFC3339, s); err != nil {
 				return invalid("write YYYY-MM-DD, or RFC 3339", "%q is no time", s)
@@ -218,14 +205,7 @@ func collect(c *call) error {
 			return invalid("use processed, noninteractive, or a FILE.jsonl", "there is nothing called %q to include", what)
 		}
 	}
-	return c.keeper(func(k *agentsmd.Keeper) error {
-		out, err := k.Collect(c.ctx, o)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return c.printJSON(out)
-		}
+	return answer(c, func(k *agentsmd.Keeper) (agentsmd.Collected, error) { return k.Collect(c.ctx, o) }, func(out agentsmd.Collected) {
 		for _, w := range out.Warnings {
 			c.say("warning: %s", w)
 		}
@@ -241,14 +221,13 @@ func collect(c *call) error {
 		}
 		if out.Run == "" {
 			c.say("nothing new in %d transcripts%s", out.Counts["files"], also)
-			return nil
+			return
 		}
 		c.out("%s", out.Run)
 		c.say("%s%s", finding.Count(out.Counts["records"], "record"), also)
 		if out.More {
 			c.say("there is more: collect again when this run is published")
 		}
-		return nil
 	})
 }
 
@@ -261,10 +240,6 @@ func (c *call) atLeast(flag string, least int) error {
 }
 
 func showEvidence(c *call) error {
-	asJSON, err := c.json()
-	if err != nil {
-		return err
-	}
 	if err := cmp.Or(c.atLeast("max-events", 1), c.atLeast("max-chars", 1)); err != nil {
 		return err
 	}
@@ -282,20 +257,12 @@ func showEvidence(c *call) error {
 			}
 		}
 	}
-	return c.keeper(func(k *agentsmd.Keeper) error {
-		out, err := k.Evidence(c.ctx, o)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return c.printJSON(out)
-		}
+	return answer(c, func(k *agentsmd.Keeper) (agentsmd.EvidenceEvents, error) { return k.Evidence(c.ctx, o) }, func(out agentsmd.EvidenceEvents) {
 		for _, e := range out.Events {
 			fmt.Fprintf(c.Stdout, "%d %s\n%s\n\n", e.Line, e.Kind, finding.CleanLines(e.Text))
 		}
 		if out.Truncated {
 			c.say("there is more: ask for fewer lines, or raise --max-events or --max-chars")
 		}
-		return nil
 	})
 }

@@ -71,13 +71,7 @@ func ruleCommands() []*cli.Command {
 				if o.Said, err = c.said(); err != nil {
 					return err
 				}
-				return c.keeper(func(k *agentsmd.Keeper) error {
-					rep, err := k.Apply(c.ctx, o)
-					if err != nil {
-						return err
-					}
-					return c.report(rep)
-				})
+				return c.acts(func(k *agentsmd.Keeper) (agentsmd.Report, error) { return k.Apply(c.ctx, o) })
 			}),
 		},
 		{
@@ -95,12 +89,8 @@ func ruleCommands() []*cli.Command {
 				if !utf8.ValidString(c.String("reason")) {
 					return invalid("write it in UTF-8", "--reason is no text")
 				}
-				return c.keeper(func(k *agentsmd.Keeper) error {
-					rep, err := k.Reject(c.ctx, plan, numbers, c.String("reason"))
-					if err != nil {
-						return err
-					}
-					return c.report(rep)
+				return c.acts(func(k *agentsmd.Keeper) (agentsmd.Report, error) {
+					return k.Reject(c.ctx, plan, numbers, c.String("reason"))
 				})
 			}),
 		},
@@ -252,18 +242,7 @@ func showPlan(c *call) error {
 	if err != nil {
 		return err
 	}
-	asJSON, err := c.json()
-	if err != nil {
-		return err
-	}
-	return c.keeper(func(k *agentsmd.Keeper) error {
-		out, err := k.Show(c.ctx, plan, numbers)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return c.printJSON(out)
-		}
+	return answer(c, func(k *agentsmd.Keeper) (agentsmd.Planned, error) { return k.Show(c.ctx, plan, numbers) }, func(out agentsmd.Planned) {
 		c.printRules(out)
 		for _, i := range out.Items {
 			fmt.Fprintf(c.Stdout, "\n%d\n%s", i.Number, finding.CleanLines(i.Diff))
@@ -271,7 +250,6 @@ func showPlan(c *call) error {
 				c.out("said: %s", strings.Join(strings.Fields(q), " "))
 			}
 		}
-		return nil
 	})
 }
 
@@ -339,12 +317,8 @@ func (c *call) own(do func(*agentsmd.Keeper, context.Context, agentsmd.OwnOption
 	if err != nil {
 		return err
 	}
-	return c.keeper(func(k *agentsmd.Keeper) error {
-		rep, err := do(k, c.ctx, agentsmd.OwnOptions{Rule: c.Args().First(), Dir: c.at(c.String("dir")), Global: c.Bool("global"), Said: said})
-		if err != nil {
-			return err
-		}
-		return c.report(rep)
+	return c.acts(func(k *agentsmd.Keeper) (agentsmd.Report, error) {
+		return do(k, c.ctx, agentsmd.OwnOptions{Rule: c.Args().First(), Dir: c.at(c.String("dir")), Global: c.Bool("global"), Said: said})
 	})
 }
 
@@ -352,19 +326,8 @@ func adopt(c *call) error {
 	if c.NArg() == 0 {
 		return invalid("agentsmd adopt AGENTS.md", "which file?")
 	}
-	asJSON, err := c.json()
-	if err != nil {
-		return err
-	}
 	name := c.at(c.Args().First())
-	return c.keeper(func(k *agentsmd.Keeper) error {
-		out, err := k.Adopt(c.ctx, name, c.confirm)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			return c.printJSON(out)
-		}
+	return answer(c, func(k *agentsmd.Keeper) (agentsmd.Adopted, error) { return k.Adopt(c.ctx, name, c.confirm) }, func(out agentsmd.Adopted) {
 		for _, r := range out.Hand {
 			c.out("kept       %s", r)
 		}
@@ -374,7 +337,6 @@ func adopt(c *call) error {
 		if out.Legacy != "" {
 			c.out("adopted    the block of %s", out.Legacy)
 		}
-		return nil
 	})
 }
 
