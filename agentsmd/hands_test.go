@@ -129,6 +129,38 @@ func TestOrphanWorktree(t *testing.T) {
 	}
 }
 
+// A home that lies in somebody's repository of settings has no part in the file at its top.
+func TestHomeInARepository(t *testing.T) {
+	l, ctx := learn(t), context.Background()
+	gitIn(t, l.dir, "init", "-q")
+	l.writes(l.dir, block("Run gofmt."))
+	gitIn(t, l.dir, "add", FileName)
+	gitIn(t, l.dir, "commit", "-qm", "one")
+	gitIn(t, l.dir, "switch", "-qc", "side")
+	l.writes(l.dir, block("Use tabs."))
+	gitIn(t, l.dir, "commit", "-qam", "two")
+	gitIn(t, l.dir, "switch", "-q", "main")
+	l.writes(l.dir, block("Never push."))
+	gitIn(t, l.dir, "commit", "-qam", "three")
+	gitIn(t, l.dir, "read-tree", "-m", "main~1", "main", "side")
+	home := filepath.Join(l.dir, ".codex")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if b := l.headBlock(ctx, targetPath(l.dir)); b == nil || !b.Has(Norm("Never push.")) {
+		t.Errorf("HEAD's block is %+v", b)
+	}
+	if b := l.headBlock(ctx, targetPath(home)); b != nil {
+		t.Errorf("the home has the block %q", b.Keys())
+	}
+	if err := l.merged(ctx, targetPath(l.dir)); !isCode(err, "git-state") {
+		t.Errorf("an unmerged file: %v", err)
+	}
+	if err := l.merged(ctx, targetPath(home)); err != nil {
+		t.Errorf("the file of the home: %v", err)
+	}
+}
+
 // A project whose file cannot be read keeps no other from being reviewed.
 func TestUnreadableNeighbour(t *testing.T) {
 	l := learn(t)
