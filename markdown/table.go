@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"iter"
 
 	"github.com/yuin/goldmark/ast"
 )
@@ -94,7 +95,7 @@ func isDelimiter(line []byte) bool {
 	if !pipe || !dash {
 		return false
 	}
-	for _, c := range splitCells(line, 0) {
+	for c := range cells(line, 0) {
 		cell := bytes.Trim(line[c.Start:c.End], " \t\r\n")
 		cell = bytes.TrimPrefix(cell, []byte(":"))
 		cell = bytes.TrimSuffix(cell, []byte(":"))
@@ -105,23 +106,27 @@ func isDelimiter(line []byte) bool {
 	return true
 }
 
-func countCells(line []byte) int { return len(splitCells(line, 0)) }
+func countCells(line []byte) (n int) {
+	for range cells(line, 0) {
+		n++
+	}
+	return n
+}
 
 func (d *Document) row(off int) Row {
 	line := d.wholeLine(off)
-	spans := splitCells(line.In(d.src), line.Start)
-	row := Row{Line: line, Cells: make([]TableCell, len(spans))}
-	for i, s := range spans {
+	src := line.In(d.src)
+	row := Row{Line: line, Cells: make([]TableCell, 0, countCells(src))}
+	for s := range cells(src, line.Start) {
 		text, link := inlineText(unescapePipes(s.In(d.src)))
-		row.Cells[i] = TableCell{Raw: s, Text: text, Link: link}
+		row.Cells = append(row.Cells, TableCell{Raw: s, Text: text, Link: link})
 	}
 	return row
 }
 
-// splitCells cuts a row at its pipes, which only a backslash protects, code spans do
+// cells cuts a row at its pipes, which only a backslash protects, code spans do
 // not (GFM, "Tables"). The spans are shifted by base and have no outer blanks.
-func splitCells(line []byte, base int) []Span {
-	start, end := 0, len(line)
+func cells(line []byte, base int) iter.Seq[Span] {
 	trim := func(a, b int) Span {
 		for a < b && isBlank(line[a]) {
 			a++
@@ -131,27 +136,29 @@ func splitCells(line []byte, base int) []Span {
 		}
 		return Span{a, b}
 	}
-	outer := trim(start, end)
-	start, end = outer.Start, outer.End
-	if start < end && line[start] == '|' {
-		start++
-	}
-	var out []Span
-	at := start
-	for i := start; i < end; i++ {
-		switch line[i] {
-		case '\\':
-			i++
-		case '|':
-			s := trim(at, i)
-			out = append(out, Span{base + s.Start, base + s.End})
-			at = i + 1
+	return func(yield func(Span) bool) {
+		outer := trim(0, len(line))
+		start, end := outer.Start, outer.End
+		if start < end && line[start] == '|' {
+			start++
+		}
+		at := start
+		for i := start; i < end; i++ {
+			switch line[i] {
+			case '\\':
+				i++
+			case '|':
+				s := trim(at, i)
+				if !yield(Span{base + s.Start, base + s.End}) {
+					return
+				}
+				at = i + 1
+			}
+		}
+		if s := trim(at, end); at < end || at == start {
+			yield(Span{base + s.Start, base + s.End})
 		}
 	}
-	if s := trim(at, end); s.End > s.Start || at < end || len(out) == 0 {
-		out = append(out, Span{base + s.Start, base + s.End})
-	}
-	return out
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
