@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"assent/boundary"
 	"assent/finding"
+	"assent/internal/budget"
 	"assent/skmb"
 )
 
@@ -55,50 +55,48 @@ func FuzzReadJSON(f *testing.F) {
 	limits := boundary.Limits{Bytes: 4 << 10, Depth: 12, Values: 200}
 	beyond := []string{"boundary/input-too-large", "boundary/too-deep", "boundary/too-many-values", "boundary/json-duplicate-name", "boundary/json-utf8", "boundary/json-number"}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		begin := time.Now()
-		n, vs := boundary.ReadJSON(bytes.NewReader(data), limits)
-		p, err := skmb.DecisionKind.Read(bytes.NewReader(data), "<stdin>")
-		if took := time.Since(begin); took > 5*time.Second {
-			t.Errorf("took %v", took)
-		}
-		inside(t, data, vs)
-		object := json.Valid(data) && bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{"))
-		for _, v := range vs {
-			if object && !slices.Contains(beyond, v.Code) {
-				t.Errorf("JSON gets %s: %s", v.Code, v.Message)
-			}
-			if v.Pointer != "" && n != nil && v.Code == "boundary/json-number" && n.At(v.Pointer) == nil && !strings.Contains(v.Pointer, "…") && !strings.Contains(v.Pointer+"/", "//") {
-				t.Errorf("%s names nothing", v.Pointer)
-			}
-		}
-		if len(vs) == 0 {
-			var want any
-			dec := json.NewDecoder(bytes.NewReader(data))
-			dec.UseNumber()
-			if err := dec.Decode(&want); err != nil || !object {
-				t.Fatalf("no JSON object is taken: %v", err)
-			}
-			a, _ := json.Marshal(value(n))
-			b, _ := json.Marshal(want)
-			if !bytes.Equal(a, b) {
-				t.Errorf("read as %s, by encoding/json as %s", a, b)
-			}
-		}
-		if err == nil {
-			for _, s := range append([]string{p.Value.Title, p.Value.Scope}, p.Value.AppliesTo...) {
-				if finding.Clean(s) != s || strings.TrimSpace(s) == "" {
-					t.Errorf("the text %q came in", s)
+		budget.Within(t, soon, func() {
+			n, vs := boundary.ReadJSON(bytes.NewReader(data), limits)
+			p, err := skmb.DecisionKind.Read(bytes.NewReader(data), "<stdin>")
+			inside(t, data, vs)
+			object := json.Valid(data) && bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{"))
+			for _, v := range vs {
+				if object && !slices.Contains(beyond, v.Code) {
+					t.Errorf("JSON gets %s: %s", v.Code, v.Message)
+				}
+				if v.Pointer != "" && n != nil && v.Code == "boundary/json-number" && n.At(v.Pointer) == nil && !strings.Contains(v.Pointer, "…") && !strings.Contains(v.Pointer+"/", "//") {
+					t.Errorf("%s names nothing", v.Pointer)
 				}
 			}
-			return
-		}
-		var r *boundary.Refusal
-		if !errors.As(err, &r) || len(r.Violations) == 0 || r.ExitCode() != finding.ExitInvalid {
-			t.Fatalf("refused with %v", err)
-		}
-		inside(t, data, r.Violations)
-		if text := r.Error(); finding.CleanLines(text) != text {
-			t.Errorf("not fit for a terminal: %q", text)
-		}
+			if len(vs) == 0 {
+				var want any
+				dec := json.NewDecoder(bytes.NewReader(data))
+				dec.UseNumber()
+				if err := dec.Decode(&want); err != nil || !object {
+					t.Fatalf("no JSON object is taken: %v", err)
+				}
+				a, _ := json.Marshal(value(n))
+				b, _ := json.Marshal(want)
+				if !bytes.Equal(a, b) {
+					t.Errorf("read as %s, by encoding/json as %s", a, b)
+				}
+			}
+			if err == nil {
+				for _, s := range append([]string{p.Value.Title, p.Value.Scope}, p.Value.AppliesTo...) {
+					if finding.Clean(s) != s || strings.TrimSpace(s) == "" {
+						t.Errorf("the text %q came in", s)
+					}
+				}
+				return
+			}
+			var r *boundary.Refusal
+			if !errors.As(err, &r) || len(r.Violations) == 0 || r.ExitCode() != finding.ExitInvalid {
+				t.Fatalf("refused with %v", err)
+			}
+			inside(t, data, r.Violations)
+			if text := r.Error(); finding.CleanLines(text) != text {
+				t.Errorf("not fit for a terminal: %q", text)
+			}
+		})
 	})
 }

@@ -168,8 +168,9 @@ type normal struct {
 
 // normalise makes the form, segment by segment: what NFC joins has one origin.
 func normalise(s string) normal {
-	var n normal
+	n := normal{spans: make([]Span, 0, len(s)), start: make([]bool, 0, len(s))}
 	var b strings.Builder
+	b.Grow(len(s))
 	add := func(text string, at Span) {
 		for i := range len(text) {
 			n.spans = append(n.spans, at)

@@ -14,15 +14,15 @@ type judging struct {
 	root *Node
 	vs   []Violation
 
-	any    bool            // something is wrong
-	above  map[string]bool // pointers of violations, and all pointers that lead to them
-	broken map[string]bool // what is missing, twice there, or of another type: nothing in it can be judged
-	long   map[string]bool // lists and texts whose length was refused
-	normal map[*byte]normal
+	any    bool              // something is wrong
+	above  map[string]bool   // pointers of violations, and all pointers that lead to them
+	broken map[string]bool   // what is missing, twice there, or of another type: nothing in it can be judged
+	long   map[string]bool   // lists and texts whose length was refused
+	normal map[string]normal // texts that were quoted from, in the form for comparing
 }
 
 func newJudging(root *Node, form []Violation) *judging {
-	j := &judging{root: root, above: map[string]bool{}, broken: map[string]bool{}, long: map[string]bool{}, normal: map[*byte]normal{}}
+	j := &judging{root: root, above: map[string]bool{}, broken: map[string]bool{}, long: map[string]bool{}, normal: map[string]normal{}}
 	for _, v := range form {
 		j.mark(v)
 	}

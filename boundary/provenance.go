@@ -222,13 +222,10 @@ func (j *judging) ground(source []byte, quote string, within *Span, least int) (
 	if err := plainSource(source); err != nil {
 		return Grounded{}, err
 	}
-	if len(source) == 0 {
-		return groundIn(source, normal{}, quote, within, least)
-	}
-	text, ok := j.normal[&source[0]]
+	text, ok := j.normal[string(source)]
 	if !ok {
 		text = normalise(string(source))
-		j.normal[&source[0]] = text
+		j.normal[string(source)] = text
 	}
 	return groundIn(source, text, quote, within, least)
 }

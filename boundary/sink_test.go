@@ -15,6 +15,7 @@ import (
 
 	"assent/boundary"
 	"assent/finding"
+	"assent/internal/budget"
 	"assent/markdown"
 )
 
@@ -50,83 +51,82 @@ func shown(n ast.Node, src []byte) string {
 	return b.String()
 }
 
+// soon is far more than reading or judging any payload takes.
+const soon = 20 * time.Second
+
 // sinks puts a text that the boundary lets in wherever such texts are put, and looks at what
 // came out.
 func sinks(t *testing.T, s string) {
-	begin := time.Now()
-	defer func() {
-		if took := time.Since(begin); took > 5*time.Second {
-			t.Errorf("%.80q took %v", s, took)
+	budget.Within(t, soon, func() {
+		if strings.TrimSpace(s) == "" || len(s) > 2000 || !utf8.ValidString(s) { // the reader lets no other text in
+			return
 		}
-	}()
-	if strings.TrimSpace(s) == "" || len(s) > 2000 || !utf8.ValidString(s) { // the reader lets no other text in
-		return
-	}
-	if boundary.Unsafe(s, "line") == "" && s == strings.Join(strings.Fields(s), " ") {
-		for where, src := range map[string]string{
-			"a heading": "# " + markdown.Escape(s) + "\n", "a list": "- " + markdown.Escape(s) + "\n", "a field": "- key: " + markdown.Escape(s) + "\n",
-			"a table": "| a | b |\n| --- | --- |\n| " + markdown.Cell(s) + " | x |\n",
-		} {
-			n := parsed(src)
-			for _, kind := range []ast.NodeKind{ast.KindRawHTML, ast.KindHTMLBlock, ast.KindImage, ast.KindCodeSpan, ast.KindEmphasis, ast.KindBlockquote, ast.KindFencedCodeBlock, ast.KindThematicBreak} {
-				if count(n, kind) > 0 {
-					t.Errorf("in %s %q becomes a %s", where, s, kind)
-				}
-			}
-			if where == "a table" {
-				rows := 0
-				_ = ast.Walk(n, func(n ast.Node, enter bool) (ast.WalkStatus, error) {
-					if enter && n.Kind().String() == "TableCell" {
-						rows++
+		if boundary.Unsafe(s, "line") == "" && s == strings.Join(strings.Fields(s), " ") {
+			for where, src := range map[string]string{
+				"a heading": "# " + markdown.Escape(s) + "\n", "a list": "- " + markdown.Escape(s) + "\n", "a field": "- key: " + markdown.Escape(s) + "\n",
+				"a table": "| a | b |\n| --- | --- |\n| " + markdown.Cell(s) + " | x |\n",
+			} {
+				n := parsed(src)
+				for _, kind := range []ast.NodeKind{ast.KindRawHTML, ast.KindHTMLBlock, ast.KindImage, ast.KindCodeSpan, ast.KindEmphasis, ast.KindBlockquote, ast.KindFencedCodeBlock, ast.KindThematicBreak} {
+					if count(n, kind) > 0 {
+						t.Errorf("in %s %q becomes a %s", where, s, kind)
 					}
-					return ast.WalkContinue, nil
-				})
-				if rows != 4 {
-					t.Errorf("%q makes %d cells of 4", s, rows)
+				}
+				if where == "a table" {
+					rows := 0
+					_ = ast.Walk(n, func(n ast.Node, enter bool) (ast.WalkStatus, error) {
+						if enter && n.Kind().String() == "TableCell" {
+							rows++
+						}
+						return ast.WalkContinue, nil
+					})
+					if rows != 4 {
+						t.Errorf("%q makes %d cells of 4", s, rows)
+					}
 				}
 			}
-		}
-		if finding.Clean(s) != s {
-			t.Errorf("a terminal does not show %q as it is", s)
-		}
-	}
-	if boundary.Unsafe(s, "prose") == "" {
-		src := "# T\n\n## Before\n\n" + s + "\n\n## After\n\ntext\n"
-		n := parsed(src)
-		top, after := 0, false
-		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
-			if h, ok := c.(*ast.Heading); ok && h.Level <= 2 {
-				top++
-				after = shown(h, []byte(src)) == "After"
+			if finding.Clean(s) != s {
+				t.Errorf("a terminal does not show %q as it is", s)
 			}
 		}
-		if top != 3 || !after {
-			t.Errorf("%q leaves its section: %d headings", s, top)
+		if boundary.Unsafe(s, "prose") == "" {
+			src := "# T\n\n## Before\n\n" + s + "\n\n## After\n\ntext\n"
+			n := parsed(src)
+			top, after := 0, false
+			for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+				if h, ok := c.(*ast.Heading); ok && h.Level <= 2 {
+					top++
+					after = shown(h, []byte(src)) == "After"
+				}
+			}
+			if top != 3 || !after {
+				t.Errorf("%q leaves its section: %d headings", s, top)
+			}
+			if count(n, ast.KindHTMLBlock)+count(n, ast.KindRawHTML)+count(n, ast.KindImage) > 0 {
+				t.Errorf("%q is more than text", s)
+			}
 		}
-		if count(n, ast.KindHTMLBlock)+count(n, ast.KindRawHTML)+count(n, ast.KindImage) > 0 {
-			t.Errorf("%q is more than text", s)
+		if boundary.Unsafe(s, "rule") == "" {
+			src := "before\n\n- " + s + "\n\nafter\n"
+			n := parsed(src)
+			list := n.FirstChild().NextSibling()
+			if list == nil || list.Kind() != ast.KindList || list.ChildCount() != 1 || list.FirstChild().ChildCount() != 1 || list.NextSibling() == nil || list.NextSibling().NextSibling() != nil {
+				t.Errorf("%q is no item of its own", s)
+			}
+			if count(n, ast.KindRawHTML)+count(n, ast.KindHTMLBlock)+count(n, ast.KindHeading)+count(n, ast.KindBlockquote)+count(n, ast.KindFencedCodeBlock) > 0 || strings.Contains(s, "<!--") {
+				t.Errorf("%q is more than it seems", s)
+			}
 		}
-	}
-	if boundary.Unsafe(s, "rule") == "" {
-		src := "before\n\n- " + s + "\n\nafter\n"
-		n := parsed(src)
-		list := n.FirstChild().NextSibling()
-		if list == nil || list.Kind() != ast.KindList || list.ChildCount() != 1 || list.FirstChild().ChildCount() != 1 || list.NextSibling() == nil || list.NextSibling().NextSibling() != nil {
-			t.Errorf("%q is no item of its own", s)
+		// Documents for programs, and terminals: whatever the text is.
+		b, err := finding.Document(map[string]string{"text": s})
+		var back map[string]string
+		if err != nil || json.Unmarshal(b, &back) != nil || back["text"] != strings.ToValidUTF8(s, "\ufffd") && !strings.Contains(back["text"], "\ufffd") {
+			t.Errorf("%q is %q in a document: %v", s, back["text"], err)
 		}
-		if count(n, ast.KindRawHTML)+count(n, ast.KindHTMLBlock)+count(n, ast.KindHeading)+count(n, ast.KindBlockquote)+count(n, ast.KindFencedCodeBlock) > 0 || strings.Contains(s, "<!--") {
-			t.Errorf("%q is more than it seems", s)
+		if bytes.ContainsAny(b, "\u202e\u2066\u200b\x1b\x07") || strings.ContainsAny(finding.CleanLines(s), "\u202e\u2066\u200b\x1b\x07") {
+			t.Errorf("%q keeps what hides", s)
 		}
-	}
-	// Documents for programs, and terminals: whatever the text is.
-	b, err := finding.Document(map[string]string{"text": s})
-	var back map[string]string
-	if err != nil || json.Unmarshal(b, &back) != nil || back["text"] != strings.ToValidUTF8(s, "\ufffd") && !strings.Contains(back["text"], "\ufffd") {
-		t.Errorf("%q is %q in a document: %v", s, back["text"], err)
-	}
-	if bytes.ContainsAny(b, "\u202e\u2066\u200b\x1b\x07") || strings.ContainsAny(finding.CleanLines(s), "\u202e\u2066\u200b\x1b\x07") {
-		t.Errorf("%q keeps what hides", s)
-	}
+	})
 }
 
 var sinkSeeds = []string{

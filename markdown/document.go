@@ -71,14 +71,14 @@ func frontMatter(src []byte) (front Span, body int, ok bool) {
 	if bytes.HasPrefix(src, bom) {
 		body = len(bom)
 	}
-	fence := func(line []byte) string { return string(bytes.TrimRight(line, " \t\r\n")) }
+	fence := func(line []byte) []byte { return bytes.TrimRight(line, " \t\r\n") }
 	line, first := cutLine(src, body)
-	if fence(line) != "---" {
+	if string(fence(line)) != "---" {
 		return Span{}, body, false
 	}
 	for at := first; at < len(src); {
 		line, next := cutLine(src, at)
-		if f := fence(line); f == "---" || f == "..." {
+		if f := fence(line); string(f) == "---" || string(f) == "..." {
 			return Span{first, at}, next, true
 		}
 		at = next

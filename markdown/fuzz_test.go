@@ -8,13 +8,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/util"
 
+	"assent/internal/budget"
 	"assent/markdown"
 )
 
@@ -150,8 +150,9 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, src []byte, from, to uint16) {
 		before := string(src)
-		begin := time.Now()
-		d, err := markdown.Parse(src)
+		var d *markdown.Document
+		var err error
+		budget.Within(t, readingTime, func() { d, err = markdown.Parse(src) })
 		if err != nil {
 			var limit *markdown.LimitError
 			if !errors.As(err, &limit) || limit.Line < 1 || limit.Line > strings.Count(before, "\n")+1 || d != nil {
@@ -161,11 +162,10 @@ func FuzzParse(f *testing.F) {
 		}
 		all := markdown.Span{Start: 0, End: len(src)}
 		part := markdown.Span{Start: min(int(from), len(src)), End: min(int(to), len(src))}
-		checkSpans(t, d, all)
-		checkSpans(t, d, part)
-		if took := time.Since(begin); took > readingTime {
-			t.Fatalf("read in %s", took)
-		}
+		budget.Within(t, readingTime, func() {
+			checkSpans(t, d, all)
+			checkSpans(t, d, part)
+		})
 		if string(src) != before {
 			t.Fatalf("%q became %q", before, src)
 		}

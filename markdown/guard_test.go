@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"assent/internal/budget"
 	"assent/markdown"
 )
 
 const (
-	refusalTime = 100 * time.Millisecond // until a guard has refused a text
-	readingTime = 2 * time.Second        // until any text has been read
+	large       = 1 << 20 / budget.Slower // the size of a hostile text: 1 MiB, the cap of most files
+	refusalTime = 100 * time.Millisecond  // until a guard has refused a text
+	readingTime = 2 * time.Second         // until any text has been read
 )
 
 // fill repeats s up to n bytes.
@@ -34,20 +36,6 @@ func nested(depth int) string {
 		out.WriteString(strings.Repeat("  ", i) + "- a\n")
 	}
 	return out.String()
-}
-
-// within fails if f takes longer than limit. A busy machine gets two more chances.
-func within(t *testing.T, limit time.Duration, f func()) {
-	t.Helper()
-	var took time.Duration
-	for range 3 {
-		begin := time.Now()
-		f()
-		if took = time.Since(begin); took <= limit {
-			return
-		}
-	}
-	t.Errorf("took %s, want at most %s", took, limit)
 }
 
 func header(cells int, outer string) string {
@@ -86,7 +74,7 @@ func TestGuardsNameTheLineTheyRefuse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			src := []byte(tt.src)
-			within(t, refusalTime, func() {
+			budget.Within(t, refusalTime, func() {
 				d, err := markdown.Parse(src)
 				var limit *markdown.LimitError
 				if !errors.As(err, &limit) {
@@ -206,7 +194,7 @@ func TestNoTextTakesLongToRead(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			src := []byte(tt.src)
 			limit := readingTime * time.Duration(max(part, len(src))) / large
-			within(t, limit, func() {
+			budget.Within(t, limit, func() {
 				d, err := markdown.Parse(src)
 				if err != nil {
 					t.Fatal(err)
@@ -221,7 +209,7 @@ func TestNoTextTakesLongToEscape(t *testing.T) {
 	for _, s := range []string{"#", "\\", "|", "&", "_", ".", "1", "*", " ", "\xff", "\x00", "a"} {
 		run := fill(s, large/4)
 		for _, text := range []string{run, run + "a", "a" + run} {
-			within(t, readingTime/4, func() {
+			budget.Within(t, readingTime/4, func() {
 				markdown.Escape(text)
 				markdown.Cell(text)
 				markdown.PlainText([]byte(text))

@@ -10,20 +10,12 @@ import (
 	"time"
 
 	"assent/finding"
+	"assent/internal/budget"
 	"assent/markdown"
 )
 
-// soon is far more than anything here may take, also on a busy machine.
+// soon is far more than anything here takes.
 const soon = 10 * time.Second
-
-func within(t *testing.T) func() {
-	begin := time.Now()
-	return func() {
-		if took := time.Since(begin); took > soon {
-			t.Fatalf("it took %s", took)
-		}
-	}
-}
 
 // placed fails unless a place is in a text.
 func placed(t *testing.T, src []byte, p finding.Pos) {
@@ -67,80 +59,81 @@ func FuzzIndex(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		defer within(t)()
-		s := setting(put(indexFile, string(src)))
-		for _, f := range judge(t, s.options, s.tree) {
-			if f.Path == indexFile && f.Start != (finding.Pos{}) {
-				placed(t, src, f.Start)
-			}
-		}
-		x, p := parseIndex(indexFile, src)
-		if p != nil {
-			placed(t, src, p.pos)
-		}
-		for kind := range tables {
-			for _, r := range x.rows(kind) {
-				spanned(t, src, r.line)
-				placed(t, src, r.at("id"))
-				for _, c := range r.cells {
-					spanned(t, src, c.Raw)
+		budget.Within(t, soon, func() {
+			s := setting(put(indexFile, string(src)))
+			for _, f := range judge(t, s.options, s.tree) {
+				if f.Path == indexFile && f.Start != (finding.Pos{}) {
+					placed(t, src, f.Start)
 				}
 			}
-		}
-		_, after, err := IndexRewrite(s.tree, root)
-		if err != nil {
-			return
-		}
-		s.tree.files[indexFile] = after
-		if _, twice, err := IndexRewrite(s.tree, root); err != nil || !bytes.Equal(twice, after) {
-			t.Fatalf("%q becomes %q, and that %q, %v", src, after, twice, err)
-		}
-		b := load(t, s.tree)
-		for _, r := range b.Records {
-			n := 0
-			for _, row := range b.Index.rows(decisions) {
-				if row.names(r.ID) {
-					n++
+			x, p := parseIndex(indexFile, src)
+			if p != nil {
+				placed(t, src, p.pos)
+			}
+			for kind := range tables {
+				for _, r := range x.rows(kind) {
+					spanned(t, src, r.line)
+					placed(t, src, r.at("id"))
+					for _, c := range r.cells {
+						spanned(t, src, c.Raw)
+					}
 				}
 			}
-			if n == 0 {
-				t.Fatalf("%q becomes %q, in which %s has no row", src, after, r.ID)
+			_, after, err := IndexRewrite(s.tree, root)
+			if err != nil {
+				return
 			}
-		}
-		rows := len(b.Index.rows(decisions))
+			s.tree.files[indexFile] = after
+			if _, twice, err := IndexRewrite(s.tree, root); err != nil || !bytes.Equal(twice, after) {
+				t.Fatalf("%q becomes %q, and that %q, %v", src, after, twice, err)
+			}
+			b := load(t, s.tree)
+			for _, r := range b.Records {
+				n := 0
+				for _, row := range b.Index.rows(decisions) {
+					if row.names(r.ID) {
+						n++
+					}
+				}
+				if n == 0 {
+					t.Fatalf("%q becomes %q, in which %s has no row", src, after, r.ID)
+				}
+			}
+			rows := len(b.Index.rows(decisions))
 
-		// A row that is set reads back, and no other is changed.
-		d := draftOf(t, s.tree)
-		before := told(b)
-		want := cells{"id": "SKMB-2026-06-11-002", "status": "a | b", "scope": "", "patterns": "*c*", "commit": "-"}
-		if err := d.setRow(decisions, "SKMB-2026-06-11-002", want); err != nil {
-			return
-		}
-		now, p := parseIndex(indexFile, []byte(d.text(t, indexFile)))
-		if p != nil || len(now.rows(decisions)) != rows {
-			t.Fatalf("%q becomes %q: %v", after, d.text(t, indexFile), p)
-		}
-		found := false
-		for i, r := range now.rows(decisions) {
-			if r.id() != "SKMB-2026-06-11-002" {
-				if old := b.Index.rows(decisions)[i]; string(r.line.In(now.doc.Source())) != string(old.line.In(after)) {
-					t.Fatalf("%q becomes %q, in which the row of %s changed", after, d.text(t, indexFile), r.id())
+			// A row that is set reads back, and no other is changed.
+			d := draftOf(t, s.tree)
+			before := told(b)
+			want := cells{"id": "SKMB-2026-06-11-002", "status": "a | b", "scope": "", "patterns": "*c*", "commit": "-"}
+			if err := d.setRow(decisions, "SKMB-2026-06-11-002", want); err != nil {
+				return
+			}
+			now, p := parseIndex(indexFile, []byte(d.text(t, indexFile)))
+			if p != nil || len(now.rows(decisions)) != rows {
+				t.Fatalf("%q becomes %q: %v", after, d.text(t, indexFile), p)
+			}
+			found := false
+			for i, r := range now.rows(decisions) {
+				if r.id() != "SKMB-2026-06-11-002" {
+					if old := b.Index.rows(decisions)[i]; string(r.line.In(now.doc.Source())) != string(old.line.In(after)) {
+						t.Fatalf("%q becomes %q, in which the row of %s changed", after, d.text(t, indexFile), r.id())
+					}
+					continue
 				}
-				continue
-			}
-			if found || !r.wellShaped() {
-				continue // only the first of two is set
-			}
-			found = true
-			for column, value := range want {
-				if slices.Contains(r.columns, column) && r.text(column) != value && (value != "" || !isNone(r.text(column))) {
-					t.Fatalf("%q becomes %q, in which %s is %q, want %q", after, d.text(t, indexFile), column, r.text(column), value)
+				if found || !r.wellShaped() {
+					continue // only the first of two is set
+				}
+				found = true
+				for column, value := range want {
+					if slices.Contains(r.columns, column) && r.text(column) != value && (value != "" || !isNone(r.text(column))) {
+						t.Fatalf("%q becomes %q, in which %s is %q, want %q", after, d.text(t, indexFile), column, r.text(column), value)
+					}
 				}
 			}
-		}
-		if !found {
-			t.Fatalf("%q becomes %q, in which the row is not found\n%s", after, d.text(t, indexFile), before)
-		}
+			if !found {
+				t.Fatalf("%q becomes %q, in which the row is not found\n%s", after, d.text(t, indexFile), before)
+			}
+		})
 	})
 }
 
@@ -167,75 +160,76 @@ func FuzzDecision(f *testing.F) {
 		add(s)
 	}
 	f.Fuzz(func(t *testing.T, src []byte, which uint8, value string) {
-		defer within(t)()
-		before := string(src)
-		r, p := parseRecord(race, src)
-		if string(src) != before {
-			t.Fatalf("%q became %q", before, src)
-		}
-		if p != nil {
-			placed(t, src, p.pos)
-			if r == nil || r.Path != race || r.fields != nil || p.message == "" {
-				t.Fatalf("%q is unreadable, but gives %+v, %+v", src, r, p)
+		budget.Within(t, soon, func() {
+			before := string(src)
+			r, p := parseRecord(race, src)
+			if string(src) != before {
+				t.Fatalf("%q became %q", before, src)
 			}
-			return
-		}
-		if !ValidID(r.ID) || r.Status == "" && r.Known {
-			t.Fatalf("%q gives the id %q, the status %q", src, r.ID, r.Status)
-		}
-		for k, f := range r.fields {
-			spanned(t, src, f.span)
-			spanned(t, src, f.item)
-			placed(t, src, r.at(k))
-		}
-		for title, s := range r.sections {
-			spanned(t, src, s.body)
-			if text := r.Section(title); text != strings.Trim(text, "\n") || strings.Contains(text, "\r\n") {
-				t.Fatalf("%q: the section %q is %q", src, title, text)
+			if p != nil {
+				placed(t, src, p.pos)
+				if r == nil || r.Path != race || r.fields != nil || p.message == "" {
+					t.Fatalf("%q is unreadable, but gives %+v, %+v", src, r, p)
+				}
+				return
 			}
-		}
-		if again, _ := parseRecord(race, bytes.Clone(src)); again.Digest() != r.Digest() {
-			t.Fatalf("%q has two digests", src)
-		}
+			if !ValidID(r.ID) || r.Status == "" && r.Known {
+				t.Fatalf("%q gives the id %q, the status %q", src, r.ID, r.Status)
+			}
+			for k, f := range r.fields {
+				spanned(t, src, f.span)
+				spanned(t, src, f.item)
+				placed(t, src, r.at(k))
+			}
+			for title, s := range r.sections {
+				spanned(t, src, s.body)
+				if text := r.Section(title); text != strings.Trim(text, "\n") || strings.Contains(text, "\r\n") {
+					t.Fatalf("%q: the section %q is %q", src, title, text)
+				}
+			}
+			if again, _ := parseRecord(race, bytes.Clone(src)); again.Digest() != r.Digest() {
+				t.Fatalf("%q has two digests", src)
+			}
 
-		// What is set reads back, every other field is as it was, and so are the bytes
-		// outside of it.
-		key := append(fields, "reason", "note")[int(which)%(len(fields)+2)]
-		d := draftOn(src, r.ID)
-		if err := d.setField(r.ID, key, value); err != nil {
-			var input *InputError
-			if len(d.files) > 0 {
-				t.Fatalf("refused, but changed: %v", err)
+			// What is set reads back, every other field is as it was, and so are the bytes
+			// outside of it.
+			key := append(fields, "reason", "note")[int(which)%(len(fields)+2)]
+			d := draftOn(src, r.ID)
+			if err := d.setField(r.ID, key, value); err != nil {
+				var input *InputError
+				if len(d.files) > 0 {
+					t.Fatalf("refused, but changed: %v", err)
+				}
+				if simple := !errors.As(err, &input); simple && !strings.HasPrefix(err.Error(), "markdown: ") && !strings.Contains(err.Error(), "line ") {
+					t.Fatalf("%q, %s = %q: %v", src, key, value, err)
+				}
+				return
 			}
-			if simple := !errors.As(err, &input); simple && !strings.HasPrefix(err.Error(), "markdown: ") && !strings.Contains(err.Error(), "line ") {
-				t.Fatalf("%q, %s = %q: %v", src, key, value, err)
+			out := []byte(d.text(t, race))
+			now, p := parseRecord(race, out)
+			if p != nil || now.value(key) != strings.Join(strings.Fields(value), " ") {
+				t.Fatalf("%q, %s = %q becomes %q, which reads as %q, %v", src, key, value, out, now.value(key), p)
 			}
-			return
-		}
-		out := []byte(d.text(t, race))
-		now, p := parseRecord(race, out)
-		if p != nil || now.value(key) != strings.Join(strings.Fields(value), " ") {
-			t.Fatalf("%q, %s = %q becomes %q, which reads as %q, %v", src, key, value, out, now.value(key), p)
-		}
-		if _, had := r.fields[key]; len(now.fields) != len(r.fields) && (had || len(now.fields) != len(r.fields)+1) {
-			t.Fatalf("%q, %s = %q becomes %q with %d fields", src, key, value, out, len(now.fields))
-		}
-		for k := range r.fields {
-			if k != key && now.value(k) != r.value(k) {
-				t.Fatalf("%q, %s = %q becomes %q, in which %s is %q, want %q", src, key, value, out, k, now.value(k), r.value(k))
+			if _, had := r.fields[key]; len(now.fields) != len(r.fields) && (had || len(now.fields) != len(r.fields)+1) {
+				t.Fatalf("%q, %s = %q becomes %q with %d fields", src, key, value, out, len(now.fields))
 			}
-		}
-		if now.ID != r.ID || now.Title != r.Title || now.Section("Decision") != r.Section("Decision") || now.Section("Applies To") != r.Section("Applies To") {
-			t.Fatalf("%q, %s = %q becomes %q, which is about something else", src, key, value, out)
-		}
-		meant := r.fields[key].span
-		if _, had := r.fields[key]; !had {
-			meant.Start = len(common(src, out))
-			meant.End = meant.Start
-		}
-		if !bytes.HasPrefix(out, src[:meant.Start]) || !bytes.HasSuffix(out, src[meant.End:]) {
-			t.Fatalf("%q, %s = %q becomes %q, which differs outside of %v", src, key, value, out, meant)
-		}
+			for k := range r.fields {
+				if k != key && now.value(k) != r.value(k) {
+					t.Fatalf("%q, %s = %q becomes %q, in which %s is %q, want %q", src, key, value, out, k, now.value(k), r.value(k))
+				}
+			}
+			if now.ID != r.ID || now.Title != r.Title || now.Section("Decision") != r.Section("Decision") || now.Section("Applies To") != r.Section("Applies To") {
+				t.Fatalf("%q, %s = %q becomes %q, which is about something else", src, key, value, out)
+			}
+			meant := r.fields[key].span
+			if _, had := r.fields[key]; !had {
+				meant.Start = len(common(src, out))
+				meant.End = meant.Start
+			}
+			if !bytes.HasPrefix(out, src[:meant.Start]) || !bytes.HasSuffix(out, src[meant.End:]) {
+				t.Fatalf("%q, %s = %q becomes %q, which differs outside of %v", src, key, value, out, meant)
+			}
+		})
 	})
 }
 
@@ -255,29 +249,30 @@ func FuzzReferences(f *testing.F) {
 	}
 	one := regexp.MustCompile(`^(?:SKMB-\d{4}-\d{2}-\d{2}-[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*|SKMB-\d{3,}|OPEN-\d{3,})$`)
 	f.Fuzz(func(t *testing.T, text string) {
-		defer within(t)()
-		refs := References(text)
-		for _, r := range refs {
-			if !one.MatchString(r.Text) {
-				t.Fatalf("%q: %q is no reference", text, r.Text)
+		budget.Within(t, soon, func() {
+			refs := References(text)
+			for _, r := range refs {
+				if !one.MatchString(r.Text) {
+					t.Fatalf("%q: %q is no reference", text, r.Text)
+				}
+				if again := References(r.Text); len(again) != 1 || again[0].Text != r.Text {
+					t.Fatalf("%q: %q reads as %v", text, r.Text, again)
+				}
+				if strings.HasPrefix(r.Text, "SKMB-20") && strings.Count(r.Text, "-") >= 4 && !ValidID(r.Text) {
+					t.Fatalf("%q: %q is no id", text, r.Text)
+				}
+				if r.Partial && !strings.Contains(strings.ToLower(text), "partial") && !strings.Contains(text, "部分") {
+					t.Fatalf("%q: %q is said to be partial", text, r.Text)
+				}
 			}
-			if again := References(r.Text); len(again) != 1 || again[0].Text != r.Text {
-				t.Fatalf("%q: %q reads as %v", text, r.Text, again)
+			// Each line on its own.
+			n := 0
+			for line := range strings.Lines(text) {
+				n += len(References(line))
 			}
-			if strings.HasPrefix(r.Text, "SKMB-20") && strings.Count(r.Text, "-") >= 4 && !ValidID(r.Text) {
-				t.Fatalf("%q: %q is no id", text, r.Text)
+			if n != len(refs) {
+				t.Fatalf("%q: %d references, line by line %d", text, len(refs), n)
 			}
-			if r.Partial && !strings.Contains(strings.ToLower(text), "partial") && !strings.Contains(text, "部分") {
-				t.Fatalf("%q: %q is said to be partial", text, r.Text)
-			}
-		}
-		// Each line on its own.
-		n := 0
-		for line := range strings.Lines(text) {
-			n += len(References(line))
-		}
-		if n != len(refs) {
-			t.Fatalf("%q: %d references, line by line %d", text, len(refs), n)
-		}
+		})
 	})
 }

@@ -210,7 +210,7 @@ func attend(cmd *exec.Cmd, script string) (string, error) {
 		switch verb {
 		case "see":
 			re := regexp.MustCompile(rest)
-			deadline := time.Now().Add(20 * time.Second)
+			deadline := time.Now().Add(time.Minute)
 			for {
 				text := seen()
 				if loc := re.FindStringIndex(text[from:]); loc != nil {
