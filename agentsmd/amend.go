@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"assent/boundary"
 	"assent/store"
@@ -103,8 +104,8 @@ func (k *Keeper) amending(ctx context.Context, tx *store.Tx, o AmendOptions) (*r
 	switch why := boundary.Unsafe(o.Text, "rule"); {
 	case why != "":
 		return nil, fault("rule-text", "", "the text %s", why)
-	case len([]rune(o.Text)) > 500:
-		return nil, fault("rule-text", "", "the text has more than 500 characters")
+	case utf8.RuneCountInString(o.Text) > maxRule:
+		return nil, fault("rule-text", "", "the text has more than %d characters", maxRule)
 	case boundary.Secret(o.Text) != "":
 		return nil, &Fault{"boundary/secret-found", "the text holds " + boundary.Secret(o.Text), "leave it out"}
 	}
@@ -215,7 +216,7 @@ func (k *Keeper) Reject(ctx context.Context, plan string, numbers []int, reason 
 	if err != nil {
 		return rep, err
 	}
-	reason, _ = Redact(reason)
+	reason, _ = boundary.Redact(reason)
 	_, err = k.Store.Update(ctx, func(tx *store.Tx) error {
 		s, f, err := loadState(&tx.Reader)
 		if err != nil {

@@ -27,7 +27,7 @@ func (c *collecting) batch(ctx context.Context) (*Batch, error) {
 	}
 	b := &Batch{
 		SchemaVersion: SchemaVersion, Run: run, CreatedAt: c.k.now(), CodexHome: c.k.CodexHome, ClaudeHome: c.k.ClaudeHome,
-		ExplicitRoots: c.explicit, Projects: map[string]ProjectID{}, Cursors: map[string]Cursor{}, Counts: c.counts, Warnings: c.warnings, More: c.more,
+		ExplicitRoots: c.explicit, CurrentSessions: c.sessions, Projects: map[string]ProjectID{}, Cursors: map[string]Cursor{}, Counts: c.counts, Warnings: c.warnings, More: c.more,
 	}
 	redactions := 0
 	for _, f := range c.found {
@@ -61,14 +61,6 @@ func (c *collecting) batch(ctx context.Context) (*Batch, error) {
 		known := b.Projects[p.Key]
 		b.Projects[p.Key] = ProjectID{append(known.Roots, p.Root), p.RootCommits}
 	}
-	for _, s := range c.o.Sessions {
-		if s == "latest" {
-			s = c.latest()
-		}
-		if s != "" && !slices.Contains(b.CurrentSessions, s) {
-			b.CurrentSessions = append(b.CurrentSessions, s)
-		}
-	}
 	b.Warnings = c.warnings
 	for _, r := range c.files {
 		if cur, ok := r.moved(); ok {
@@ -87,7 +79,7 @@ func (r *reading) moved() (Cursor, bool) {
 	if at.Offset < r.cursor.Offset || at.Offset == r.cursor.Offset && (at.Offset == 0 || r.cursor.Path == r.file.Path) {
 		return Cursor{}, false
 	}
-	cur := Cursor{Source: r.source.Name(), Path: r.file.Path, Head: r.head, HeadSize: r.size, Offset: at.Offset, Line: at.Line, Cwd: at.Cwd, Root: r.last}
+	cur := Cursor{Source: r.source.Name(), Path: r.file.Path, Session: cmp.Or(r.id, r.cursor.Session), Ended: cmp.Or(r.ended, r.cursor.Ended), Instead: r.instead, Head: r.head, HeadSize: r.size, Offset: at.Offset, Line: at.Line, Cwd: at.Cwd, Root: r.last}
 	for _, p := range r.prior {
 		if p.End <= at.Offset {
 			cur.Prior = append(cur.Prior, p)
@@ -95,16 +87,6 @@ func (r *reading) moved() (Cursor, bool) {
 	}
 	cur.Prior = cur.Prior[max(0, len(cur.Prior)-maxPrior):]
 	return cur, true
-}
-
-// latest is the session of the newest record.
-func (c *collecting) latest() string {
-	if len(c.found) == 0 {
-		return ""
-	}
-	return slices.MaxFunc(c.found, func(a, b found) int {
-		return cmp.Or(cmp.Compare(orEmpty(a.record.EndedAt), orEmpty(b.record.EndedAt)), a.started.Compare(b.started))
-	}).record.Session
 }
 
 // context ties every record to the turns before it: of its session, and of its project in other
@@ -122,9 +104,16 @@ func (c *collecting) context(ctx context.Context, b *Batch) error {
 	note := func(r Record) {
 		s := append(bySession[r.SourceName+" "+r.Session], r)
 		bySession[r.SourceName+" "+r.Session] = s[max(0, len(s)-maxContext):]
-		if r.ProjectKey != nil {
-			p := append(byProject[*r.ProjectKey], r)
-			byProject[*r.ProjectKey] = p[max(0, len(p)-4*maxContext):]
+		if r.ProjectKey != nil { // whichever session asks, the latest of the others are among them
+			p, own := append(byProject[*r.ProjectKey], r), 0
+			for i := len(p) - 1; i >= 0; i-- {
+				if p[i].Session == r.Session {
+					if own++; own > maxContext {
+						p = slices.Delete(p, i, i+1)
+					}
+				}
+			}
+			byProject[*r.ProjectKey] = p[max(0, len(p)-2*maxContext):]
 		}
 	}
 	for _, r := range before {
@@ -181,8 +170,9 @@ func (c *collecting) settled(ctx context.Context) (out []Record) {
 		}
 	}
 	opened := map[string]int{}
-	for _, key := range slices.Backward(slices.Sorted(maps.Keys(c.state.Cursors))) {
-		cur := c.state.Cursors[key]
+	for _, cur := range slices.SortedFunc(maps.Values(c.state.Cursors), func(a, b Cursor) int {
+		return cmp.Or(-strings.Compare(a.Ended, b.Ended), strings.Compare(a.Path, b.Path))
+	}) {
 		if roots[cur.Root] && !mine[cur.Path] && opened[cur.Root] < maxReread {
 			opened[cur.Root]++
 			cursors = append(cursors, cur)
@@ -220,7 +210,11 @@ func (c *collecting) reread(ctx context.Context, cur Cursor) (out []Record) {
 				project = project.renewed()
 				rec.ProjectRoot, rec.ProjectKey = &project.Root, &project.Key
 			}
-			if id("R", cur.Source, t.Session, t.ID) == p.Record {
+			if t.record(Sources[i]) != p.Record {
+				t.ID = t.renamed()
+				rec.Turn = t.ID
+			}
+			if t.record(Sources[i]) == p.Record {
 				out = append(out, c.fill(rec, t, 0).record)
 			}
 			break

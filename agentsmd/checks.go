@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"assent/boundary"
 	"assent/finding"
@@ -201,13 +202,17 @@ var ruleRows = []ruleCheck{
 	{
 		code: "agentsmd/rule-text", severity: finding.Error, scope: finding.ScopeTree, proves: "shape",
 		title: "a rule of the block is no plain line",
-		doc:   "A rule that hides something, opens a list, a heading or HTML, or makes a host read another file, does not say what it seems to say. Write it as one plain line. The program never writes such a text.",
+		doc:   "A rule that is too long, hides something, opens a list, a heading or HTML, or makes a host read another file, does not say what it seems to say. Write it as one plain line. The program never writes such a text.",
 		run: func(c *ruleChecks, p *finding.Pass, f *ruleFile) error {
 			if !f.present() {
 				return nil
 			}
 			for _, r := range f.block.Rules {
-				if why := boundary.Unsafe(r.Text, "rule"); why != "" && r.Plain {
+				why := boundary.Unsafe(r.Text, "rule")
+				if n := utf8.RuneCountInString(r.Text); why == "" && n > maxRule {
+					why = fmt.Sprintf("has %d characters, and %d are the most", n, maxRule)
+				}
+				if why != "" && r.Plain {
 					p.Report(finding.Finding{Path: f.path, Start: f.at(r.Lines.Start), Key: r.Text, Message: "the rule " + why, Fix: "reword it, then " + f.settle()})
 				}
 			}

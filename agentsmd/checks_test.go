@@ -72,8 +72,8 @@ var changes = map[string]struct{ fails, passes []change }{
 		passes: []change{{name: "nothing changed", before: file1(block("One.")), after: file1(block("One.")), elsewhere: true}},
 	},
 	"agentsmd/rule-text": {
-		fails:  []change{{name: "a hidden comment", before: file1(block("One <!-- x -->.")), after: file1(block("One <!-- x -->."))}, {name: "an import", before: file1(block("Read @../x.md.")), after: file1(block("Read @../x.md."))}},
-		passes: []change{{name: "in code", before: file1(block("Write `<b>`.")), after: file1(block("Write `<b>`."))}},
+		fails:  []change{{name: "a hidden comment", before: file1(block("One <!-- x -->.")), after: file1(block("One <!-- x -->."))}, {name: "an import", before: file1(block("Read @../x.md.")), after: file1(block("Read @../x.md."))}, {name: "too long", before: file1(block(strings.Repeat("x", maxRule+1))), after: file1(block(strings.Repeat("x", maxRule+1)))}},
+		passes: []change{{name: "in code", before: file1(block("Write `<b>`.")), after: file1(block("Write `<b>`."))}, {name: "as long as may be", before: file1(block(strings.Repeat("é", maxRule))), after: file1(block(strings.Repeat("é", maxRule)))}},
 	},
 	"agentsmd/size-limit": {
 		fails:  []change{{name: "it grew", before: file1(block("One.")), after: file1(strings.Repeat("x", 33000) + "\n\n" + block("One."))}, {name: "it was so before", before: file1(strings.Repeat("x", 33000) + "\n\n" + block("One.")), after: file1(strings.Repeat("x", 33000) + "\n\n" + block("One."))}},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"assent/boundary"
 	"assent/markdown"
 	"assent/store"
 )
@@ -19,6 +20,7 @@ type ChunkOptions struct {
 	Run        string
 	MaxRecords int
 	MaxChars   int
+	Again      bool // also where something was decided about the chunks that are there, which is dropped
 }
 
 // Limits of a chunk: records, and code points of its file.
@@ -46,7 +48,8 @@ type ChunkResult struct {
 
 // Chunk cuts a batch into files that a reviewer reads one by one: by project, and by limits.
 // Only a limit splits a project, and nothing is left out: of a text that is too long head and
-// tail are shown, and `agentsmd evidence` gives the rest.
+// tail are shown, and `agentsmd evidence` gives the rest. Chunks about which something was decided
+// stay as they are.
 func (k *Keeper) Chunk(ctx context.Context, o ChunkOptions) (Chunked, error) {
 	var out Chunked
 	if err := k.mend(ctx); err != nil {
@@ -85,12 +88,30 @@ func (k *Keeper) Chunk(ctx context.Context, o ChunkOptions) (Chunked, error) {
 			return digest(data), tx.Put(store.State, n, data, before.Digest)
 		}
 		out = Chunked{SchemaVersion: SchemaVersion, Run: run, Chunks: []ChunkResult{}, Warnings: append([]string{}, warnings...)}
+		result := func(c ChunkRef) {
+			out.Chunks = append(out.Chunks, ChunkResult{c.Number, filepath.Join(k.Dir, "runs", run, "review", c.File), c.Root, len(c.RecordIDs)})
+		}
+		decided, err := tx.Names(store.Private, "runs/"+run+"/submitted")
+		if err != nil {
+			return err
+		}
+		if len(decided) > 0 && !o.Again {
+			kept, err := readManifest(&tx.Reader, s, run, sum)
+			if err != nil {
+				return err
+			}
+			for _, c := range kept.Chunks {
+				result(c)
+			}
+			out.Warnings = append(out.Warnings, fmt.Sprintf("the chunks stay as they are: something was submitted about %d of them; to drop that and cut anew: agentsmd chunk --again", len(decided)))
+			return nil
+		}
 		for i := range chunks {
 			c := &chunks[i]
 			if m.Chunks[i].SHA256, err = put(chunkName(run, c.Number), c); err != nil {
 				return err
 			}
-			out.Chunks = append(out.Chunks, ChunkResult{c.Number, filepath.Join(k.Dir, "runs", run, "review", m.Chunks[i].File), c.Root, len(c.Records)})
+			result(m.Chunks[i])
 		}
 		data, err := Document(m)
 		if err != nil {
@@ -236,24 +257,25 @@ func fill(c *Chunk, list []*Record, all map[string]*Record, before map[string][]
 	for _, r := range c.Records {
 		inside[r.ID] = true
 	}
+	var context []*Record
+	for _, view := range c.Records {
+		for _, id := range view.Before {
+			if r := all[id]; r != nil && !inside[id] {
+				inside[id] = true
+				context = append(context, r)
+			}
+		}
+	}
+	slices.SortStableFunc(context, func(a, b *Record) int { return strings.Compare(orEmpty(a.StartedAt), orEmpty(b.StartedAt)) })
 	quarter := min(room-used, room/4)
-	for i := len(c.Records) - 1; i >= 0; i-- { // the newest context is nearest to what was said
-		for _, id := range c.Records[i].Before {
-			r := all[id]
-			if r == nil || inside[id] {
-				continue
-			}
-			inside[id] = true
-			view := chunkRecord(r, nil)
-			n := size(view) + 8*16
-			if n > quarter {
-				c.ContextOmitted++
-				continue
-			}
+	for _, r := range slices.Backward(context) { // the oldest are dropped first
+		view := chunkRecord(r, nil)
+		if n := size(view) + 8*16; n <= quarter {
 			quarter -= n
 			c.Context = append(c.Context, view)
 		}
 	}
+	c.ContextOmitted = len(context) - len(c.Context)
 	slices.Reverse(c.Context)
 	return len(c.Records)
 }
@@ -336,7 +358,7 @@ func effectiveRules(path string, src []byte) (out []EffectiveRule) {
 	for _, p := range d.Paragraphs() {
 		line, _ := d.Position(p.At)
 		managed := err == nil && b.Present && p.At >= b.Start.End && p.At < b.End.Start
-		text, _ := Redact(strings.Join(p.Lines, " "))
+		text, _ := boundary.Redact(strings.Join(p.Lines, " "))
 		out = append(out, EffectiveRule{text, fmt.Sprintf("%s:%d", path, line), managed})
 	}
 	return out

@@ -51,6 +51,7 @@ func filesBelow(ctx context.Context, fsys fs.FS, warn func(string), dirs []strin
 			}
 			info, err := fs.Stat(fsys, name) // through a link, once
 			if err != nil || !info.Mode().IsRegular() {
+				warn(name + " is no regular file, and is not read")
 				return nil
 			}
 			out = append(out, File{Path: name, Name: name, FS: fsys, Size: info.Size(), ModTime: info.ModTime()})
@@ -324,7 +325,7 @@ func (s *codexSession) line(l *line) (out Turn, ok bool) {
 	case starts && turnID != "" && s.turn.ID != "":
 		fresh = turnID != s.turn.ID
 	case starts:
-		fresh = s.spoke && kind == "event_msg" // without ids a turn_context comes with every request
+		fresh = s.spoke && (turnID != "" || kind == "event_msg") // without ids a turn_context comes with every request
 	case len(human) > 0, second != "" && len(s.user) == 0:
 		fresh = s.answer || s.turn.ID == "" && s.last != ""
 	}

@@ -1,6 +1,7 @@
 package agentsmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,7 +23,7 @@ import (
 type CollectOptions struct {
 	Sources        []string      // names; all if empty
 	Since          time.Time     // earlier turns wait
-	Sessions       []string      // that are the current conversation; "latest" is the newest one
+	Sessions       []string      // that are the current conversation, open turn and all; "latest" is the newest one
 	ExplicitRoots  []string      // directories that the user named in this request
 	OnlyRoots      []string      // other projects wait
 	Processed      bool          // reviewed records come again, as evidence
@@ -63,16 +64,19 @@ type found struct {
 
 // reading is one transcript as it is read.
 type reading struct {
-	source Source
-	file   File
-	key    string // of its cursor
-	cursor Cursor // where it stood
-	head   string
-	size   int64  // of head
-	upTo   Place  // behind the last turn that was settled
-	wait   *Place // first turn that must wait for another run; nil if none
-	prior  []Prior
-	last   string // root of the last turn
+	source  Source
+	file    File
+	key     string // of its cursor
+	cursor  Cursor // where it stood
+	head    string
+	size    int64  // of head
+	upTo    Place  // behind the last turn that was settled
+	wait    *Place // first turn that must wait for another run; nil if none
+	prior   []Prior
+	last    string // root of the last turn
+	instead int64  // where the cursor of another file of its name stood; 0: there was none
+	id      string // session of the last turn
+	ended   string // when that ended
 }
 
 // collecting is one run of collect.
@@ -83,13 +87,24 @@ type collecting struct {
 	done     map[string]bool // processed ids
 	files    []*reading
 	found    []found
-	copies   map[string]int // copy key -> index in found
+	copies   map[string]int    // copy key -> index in found
+	texts    map[string]string // record id -> copy key
+	open     []openTurn
+	newest   string // session of the newest of all last turns, those that go on included
+	newestAt time.Time
+	sessions []string // that are the current conversation
 	counts   map[string]int
 	size     int // of what is found
 	warnings []string
 	more     bool
 	explicit []string
 	only     []string
+}
+
+// openTurn is the last turn of a transcript, which may go on.
+type openTurn struct {
+	file int
+	turn Turn
 }
 
 // Collect reads what is new in the transcripts and keeps it as a batch. Nothing new makes no
@@ -102,7 +117,7 @@ func (k *Keeper) Collect(ctx context.Context, o CollectOptions) (Collected, erro
 	if err != nil {
 		return Collected{}, err
 	}
-	c := &collecting{k: k, o: o, state: s, done: map[string]bool{}, copies: map[string]int{}, counts: map[string]int{}}
+	c := &collecting{k: k, o: o, state: s, done: map[string]bool{}, copies: map[string]int{}, texts: map[string]string{}, counts: map[string]int{}}
 	for _, id := range s.Processed {
 		c.done[id] = true
 	}
@@ -189,7 +204,11 @@ func (c *collecting) register(ctx context.Context, b *Batch) (run string, err er
 		if err != nil {
 			return err
 		}
-		e.Effects = append(e.Effects, ended...)
+		swept, err := c.k.overdue(tx, s)
+		if err != nil {
+			return err
+		}
+		e.Effects = slices.Concat(e.Effects, ended, swept)
 		return record(tx, s, f.Digest, e)
 	})
 	c.k.forget()
@@ -272,7 +291,34 @@ func (c *collecting) read(ctx context.Context) error {
 			return err
 		}
 	}
+	return c.current(ctx)
+}
+
+// current finds the current conversation, and takes what is being said in it: the request to learn from
+// it is part of a turn that is open. Other open turns wait.
+func (c *collecting) current(ctx context.Context) error {
+	for _, s := range c.o.Sessions {
+		if s == "latest" {
+			s = c.newest
+		}
+		if s != "" && !slices.Contains(c.sessions, s) {
+			c.sessions = append(c.sessions, s)
+		}
+	}
+	for _, o := range c.open {
+		if !slices.Contains(c.sessions, o.turn.Session) {
+			c.counts["open"]++
+			c.files[o.file].waits(o.turn)
+		} else if err := c.turn(ctx, o.file, o.turn); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// meant reports a turn that is not left out.
+func (c *collecting) meant(t Turn) bool {
+	return t.Left == "" || t.Left == Noninteractive && c.o.Noninteractive
 }
 
 // elsewhere is a transcript that a person names; its first lines tell which agent's it is.
@@ -329,7 +375,10 @@ func (c *collecting) file(ctx context.Context, source Source, f File) error {
 		return nil
 	}
 	r := &reading{source: source, file: f, head: head, size: size, key: id("F", source.Name(), f.Path)}
-	r.cursor = c.cursor(r)
+	r.cursor, r.instead = c.cursor(r)
+	if r.instead > 0 {
+		c.warn("%s is not the file that was read before, and is read anew", r.file.Path)
+	}
 	if c.o.Processed || c.o.Noninteractive {
 		r.cursor.Offset, r.cursor.Line, r.cursor.Cwd = 0, 0, ""
 	}
@@ -363,9 +412,11 @@ func (c *collecting) file(ctx context.Context, source Source, f File) error {
 	if before == nil {
 		return nil
 	}
+	if t := cmp.Or(before.Ended, before.Started); c.meant(*before) && t.After(c.newestAt) {
+		c.newest, c.newestAt = before.Session, t
+	}
 	if !before.Closed && c.k.Env.Now().Sub(f.ModTime) < c.o.Settle { // it may go on
-		c.counts["open"]++
-		r.waits(*before)
+		c.open = append(c.open, openTurn{at, *before})
 		return nil
 	}
 	return c.turn(ctx, at, *before)
@@ -399,7 +450,8 @@ func headOf(f File) (sum string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
-// sameHead reports whether a file begins as it did when a cursor was made.
+// sameHead reports whether a file begins as it did when a cursor was made, and has a line end before its
+// place.
 func sameHead(f File, cur Cursor) bool {
 	if info, err := fs.Stat(f.FS, f.Name); err != nil || !info.Mode().IsRegular() {
 		return false
@@ -411,36 +463,46 @@ func sameHead(f File, cur Cursor) bool {
 	defer file.Close()
 	h := sha256.New()
 	n, err := io.Copy(h, io.LimitReader(file, cur.HeadSize))
-	return err == nil && n == cur.HeadSize && hex.EncodeToString(h.Sum(nil)) == cur.Head
+	if err != nil || n != cur.HeadSize || hex.EncodeToString(h.Sum(nil)) != cur.Head {
+		return false
+	}
+	at, ok := file.(io.ReaderAt)
+	if !ok || cur.Offset == 0 {
+		return true
+	}
+	var last [1]byte
+	_, err = at.ReadAt(last[:], cur.Offset-1)
+	return err == nil && last[0] == '\n'
 }
 
-// cursor is where reading begins: where it ended, if the file is still the one that was read. A
-// file that was moved, as into the archive, is known by its beginning.
-func (c *collecting) cursor(r *reading) Cursor {
+// cursor is where reading begins: where it ended, if the file is still the one that was read; else
+// instead is where that one was read to. A file that was moved, as into the archive, is known by its
+// beginning.
+func (c *collecting) cursor(r *reading) (cur Cursor, instead int64) {
 	fits := func(cur Cursor) bool { return cur.Offset <= r.file.Size && sameHead(r.file, cur) }
 	if cur, ok := c.state.Cursors[r.key]; ok {
 		if fits(cur) {
-			return cur
+			return cur, 0
 		}
-		c.warn("%s is not the file that was read before, and is read anew", r.file.Path)
-		return Cursor{}
+		return Cursor{}, cur.Offset
 	}
 	for _, cur := range c.state.Cursors {
 		if cur.HeadSize == r.size && cur.Head == r.head && cur.Path != r.file.Path && fits(cur) {
 			if _, err := os.Lstat(cur.Path); errors.Is(err, fs.ErrNotExist) {
-				return cur
+				return cur, 0
 			}
 		}
 	}
-	return Cursor{}
+	return Cursor{}, 0
 }
 
 // turn sorts a turn in.
 func (c *collecting) turn(ctx context.Context, at int, t Turn) error {
 	r := c.files[at]
 	c.counts["turns"]++
+	r.id, r.ended = t.Session, orEmpty(timeText(cmp.Or(t.Ended, t.Started)))
 	settle := func() { r.upTo = Place{t.End, t.LineEnd, t.Cwd} }
-	if t.Left != "" && !(t.Left == Noninteractive && c.o.Noninteractive) {
+	if !c.meant(t) {
 		c.counts[string(t.Left)]++
 		settle()
 		return nil
@@ -454,7 +516,7 @@ func (c *collecting) turn(ctx context.Context, at int, t Turn) error {
 		}
 	}
 	rec := Record{
-		ID: id("R", r.source.Name(), t.Session, t.ID), SourceName: r.source.Name(), Session: t.Session, Turn: t.ID, Cwd: null(t.Cwd), Outcome: t.Outcome,
+		ID: t.record(r.source), SourceName: r.source.Name(), Session: t.Session, Turn: t.ID, Cwd: null(t.Cwd), Outcome: t.Outcome,
 		Source: SourceRef{Path: r.file.Path, LineStart: t.LineStart, LineEnd: t.LineEnd, ByteStart: t.Start, ByteEnd: t.End, SHA256: t.SHA256},
 	}
 	if ok {
@@ -462,10 +524,16 @@ func (c *collecting) turn(ctx context.Context, at int, t Turn) error {
 		rec.ProjectRoot, rec.ProjectKey = &root, &key
 		r.last = root
 	}
+	rec.CopyKey = id("T", r.source.Name(), t.Session, t.ID, digest([]byte(t.User)))
 	if isUUID(t.ID) {
 		rec.CopyKey = id("T", r.source.Name(), t.ID, digest([]byte(t.User)))
 	}
-	if c.done[rec.ID] || c.done[rec.CopyKey] {
+	if text, ok := c.texts[rec.ID]; !c.done[rec.CopyKey] && (c.done[rec.ID] || ok && text != rec.CopyKey) { // another turn has its id
+		t.ID = t.renamed()
+		rec.ID, rec.Turn = t.record(r.source), t.ID
+	}
+	c.texts[rec.ID] = rec.CopyKey
+	if c.done[rec.CopyKey] {
 		c.counts["processed"]++
 		if !c.o.Processed {
 			settle()
@@ -478,9 +546,6 @@ func (c *collecting) turn(ctx context.Context, at int, t Turn) error {
 		c.counts["filtered"]++
 		r.waits(t)
 		return nil
-	}
-	if rec.CopyKey == "" {
-		rec.CopyKey = rec.ID // the same turn in another file: moved, or named once more
 	}
 	if i, ok := c.copies[rec.CopyKey]; ok {
 		c.counts["copies"]++
@@ -530,6 +595,12 @@ func timeText(t time.Time) *string {
 	s := t.UTC().Format(time.RFC3339Nano)
 	return &s
 }
+
+// record is the id of a turn's record.
+func (t Turn) record(s Source) string { return id("R", s.Name(), t.Session, t.ID) }
+
+// renamed is the id of a turn that has the id of another one.
+func (t Turn) renamed() string { return t.ID + "+" + digest([]byte(t.User))[:8] }
 
 func (r *reading) remember(rec Record, t Turn) {
 	r.prior = append(r.prior, Prior{rec.ID, t.Start, t.End, t.LineStart - 1, t.CwdBefore})

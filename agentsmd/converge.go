@@ -246,30 +246,16 @@ func (k *Keeper) mend(ctx context.Context) error {
 // sweepAfter is how long batch and chunks of a run are kept after its last item was answered.
 const sweepAfter = 14 * 24 * time.Hour
 
-// sweep deletes what was said in conversations once it is not needed any more: batch, chunks and
-// what was submitted about them. Plans, log and reports stay.
+// sweep is overdue for a command that reads the state.
 func (k *Keeper) sweep(ctx context.Context) error {
 	_, err := k.Store.Update(ctx, func(tx *store.Tx) error {
 		s, f, err := loadState(&tx.Reader)
 		if err != nil {
 			return nil // the command itself will say so
 		}
-		var effects []Effect
-		for _, run := range slices.Sorted(maps.Keys(s.Runs)) {
-			r := s.Runs[run]
-			closed, err := time.Parse(time.RFC3339, r.ClosedAt)
-			if err != nil || r.Swept || !r.Published || k.Env.Now().Sub(closed) < sweepAfter || k.waits(s, run) || len(effects) >= 10 {
-				continue
-			}
-			for _, dir := range runDirs(run) {
-				if err := removeAll(tx, dir); err != nil {
-					return err
-				}
-			}
-			effects = append(effects, Effect{Op: opSwept, ID: run})
-		}
-		if len(effects) == 0 {
-			return nil
+		effects, err := k.overdue(tx, s)
+		if err != nil || len(effects) == 0 {
+			return err
 		}
 		call, err := k.stamp()
 		if err != nil {
@@ -278,6 +264,25 @@ func (k *Keeper) sweep(ctx context.Context) error {
 		return record(tx, s, f.Digest, AuditEntry{Call: call, At: k.now(), Event: "swept", Effects: effects})
 	})
 	return err
+}
+
+// overdue deletes what was said in conversations once it is not needed any more: batch, chunks and
+// what was submitted about them. Plans, log and reports stay.
+func (k *Keeper) overdue(tx *store.Tx, s *State) (effects []Effect, err error) {
+	for _, run := range slices.Sorted(maps.Keys(s.Runs)) {
+		r := s.Runs[run]
+		closed, err := time.Parse(time.RFC3339, r.ClosedAt)
+		if err != nil || r.Swept || !r.Published || k.Env.Now().Sub(closed) < sweepAfter || k.waits(s, run) || len(effects) >= 10 {
+			continue
+		}
+		for _, dir := range runDirs(run) {
+			if err := removeAll(tx, dir); err != nil {
+				return nil, err
+			}
+		}
+		effects = append(effects, Effect{Op: opSwept, ID: run})
+	}
+	return effects, nil
 }
 
 // waits reports whether an item of a run is pending still.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"assent/boundary"
 	"assent/store"
 )
 
@@ -130,7 +131,7 @@ func readEvents(ctx context.Context, rec *Record, o EvidenceOptions) (out Eviden
 			out.Truncated = true
 			break
 		}
-		text, _ = Redact(text)
+		text, _ = boundary.Redact(text)
 		if runes := []rune(text); len(runes) > o.MaxChars {
 			text, out.Truncated = shorten(text, o.MaxChars), true
 		}

@@ -38,7 +38,7 @@ type Effect struct {
 // Operations of effects.
 const (
 	opRun        = "run"       // ID, Run: a run was collected
-	opPublished  = "published" // ID: its records are settled
+	opPublished  = "published" // ID: its records are settled; At: nothing more comes of it
 	opProcessed  = "processed" // IDs
 	opProject    = "project"   // ID, Project: seen there
 	opRekey      = "rekey"     // ID, Text: a project has another key
@@ -76,6 +76,7 @@ func (s *State) Apply(e Effect) error {
 	case opPublished:
 		r := s.Runs[e.ID]
 		r.Published = true
+		r.ClosedAt = cmp.Or(e.At, r.ClosedAt)
 		s.Runs[e.ID] = r
 	case opProcessed:
 		s.Processed = slices.Compact(slices.Sorted(slices.Values(append(s.Processed, e.IDs...))))
@@ -172,8 +173,10 @@ func (s *State) Apply(e Effect) error {
 		s.Blocks[e.ID] = b
 	case opCursor:
 		old, ok := s.Cursors[e.ID]
-		if another := old.HeadSize == e.Cursor.HeadSize && old.Head != e.Cursor.Head; !ok || another || old.Offset < e.Cursor.Offset {
-			s.Cursors[e.ID] = *e.Cursor
+		if !ok || old.Offset < e.Cursor.Offset || old.Offset == e.Cursor.Instead {
+			now := *e.Cursor
+			now.Instead = 0
+			s.Cursors[e.ID] = now
 		}
 	case opCursorGone:
 		delete(s.Cursors, e.ID)

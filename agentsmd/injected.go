@@ -47,7 +47,7 @@ var (
 	codexTags = []string{"recommended_plugins", "turn_aborted", "subagent_notification", "user_instructions", "user_shell_command", "skill", "user_action"}
 	preamble  = lazily(`^#+ *AGENTS\.md instructions\b`)
 	wrapper   = lazily(`^#+ *(Context from my (IDE|browser)|In app browser|Files mentioned by the user)\b`)
-	request   = lazily(`(?m)^#+ *My request for Codex:?[ \t]*$`)
+	request   = lazily(`(?m)^#+ *My request for Codex:?[ \t\r]*$`)
 )
 
 // codexText is what a person typed of one part; "" if nothing.

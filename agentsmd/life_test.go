@@ -334,7 +334,7 @@ func TestContradiction(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := l.reconciles()
-	if out.Exit != 2 || !slices.ContainsFunc(out.Errors, func(e PlanIssue) bool { return e.Code == "agentsmd/plan-contradiction" }) {
+	if out.Exit != 2 || !slices.ContainsFunc(out.Errors, func(e ItemIssue) bool { return e.Code == "agentsmd/plan-contradiction" }) {
 		t.Errorf("%d, %+v", out.Exit, out.Errors)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"assent/approval"
+	"assent/boundary"
 	"assent/store"
 )
 
@@ -475,7 +476,7 @@ func (k *Keeper) prefer(ctx context.Context, yes Yes, effects ...Effect) error {
 	if yes.At == "" {
 		yes.At = k.now()
 	}
-	yes.Words, _ = Redact(yes.Words)
+	yes.Words, _ = boundary.Redact(yes.Words)
 	_, err = k.Store.Update(ctx, func(tx *store.Tx) error {
 		s, f, err := loadState(&tx.Reader)
 		if err != nil {

@@ -258,6 +258,9 @@ var RuleDecisions = boundary.Define[DecisionPayload, decisionRecord](boundary.Sp
 // maxQueryLines bounds what a decision may ask for.
 const maxQueryLines = 500
 
+// maxRule is the characters of a rule, as the payload's instruction has them at most.
+const maxRule = 500
+
 func (w reviewing) rootOf(p DecisionPayload) string {
 	if p.Root != "" {
 		return p.Root

@@ -227,7 +227,10 @@ func (i *issues) add(d *Decision, err error) bool {
 		return true
 	}
 	code, exit := codeOf(err)
-	i.list = append(i.list, PlanIssue{code, id, err.Error(), hintOf(err), exit})
+	same := func(o PlanIssue) bool { return o.Code == code && o.Message == err.Error() }
+	if !slices.ContainsFunc(i.list, same) { // what is wrong with a file is so for each of its decisions
+		i.list = append(i.list, PlanIssue{code, id, err.Error(), hintOf(err), exit})
+	}
 	return true
 }
 

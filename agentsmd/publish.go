@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,9 +20,10 @@ type Planned struct {
 	Mode          string      `json:"mode"`
 	Items         []Item      `json:"items"`
 	Settled       []NoOpItem  `json:"no_ops"`
-	Errors        []PlanIssue `json:"errors"`
-	Warnings      []PlanIssue `json:"warnings"`
-	Notes         []string    `json:"notes"` // about the files
+	Errors        []ItemIssue `json:"errors"`
+	Warnings      []ItemIssue `json:"warnings"`
+	Notes         []string    `json:"notes"`              // about the files
+	File          string      `json:"plan_file,omitzero"` // of one that was not registered: for reading
 	Exit          int         `json:"-"`
 }
 
@@ -45,6 +47,15 @@ type NoOpItem struct {
 	Action Action `json:"action"`
 	Text   string `json:"text"`
 	Why    string `json:"why"`
+}
+
+// ItemIssue is a PlanIssue as a person sees it.
+type ItemIssue struct {
+	Code    string `json:"code"`
+	Number  int    `json:"selection_number,omitzero"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+	exit    int
 }
 
 // publish writes the plan, and what follows from it.
@@ -92,7 +103,7 @@ func (r *reconciling) publish() (Planned, error) {
 	}
 	out := planned(id, p)
 	if out.Exit = r.exit(); out.Exit != 0 {
-		out.Plan = ""
+		out.Plan, out.File = "", filepath.Join(r.k.Dir, filepath.FromSlash(planName(id).Path))
 		for i := range out.Items {
 			out.Items[i].Status = Proposed
 		}
@@ -184,6 +195,9 @@ func (r *reconciling) record(call, id, sum string, settles []Effect) error {
 			e.Event, e.Approval = r.event, r.yes
 			e.Effects = decided(r.state, d, id, r.lifts[d.ID], d.Action == Add, d.stands, p.CreatedAt)
 		}
+		if d.Status == Settles && r.yes == nil && !d.dead && len(r.lifts[d.ID]) > 0 { // his hand put it back
+			e.Effects = []Effect{{Op: opLift, IDs: r.lifts[d.ID], Plan: id}}
+		}
 		if d.Number > 0 && p.Mode == Auto {
 			continue
 		}
@@ -225,7 +239,18 @@ func shortened(d *Decision) *Decision {
 
 // planned is a plan as a person sees it.
 func planned(id string, p *Plan) Planned {
-	out := Planned{SchemaVersion: SchemaVersion, Plan: id, Run: p.Run, Mode: p.Mode, Items: []Item{}, Settled: []NoOpItem{}, Errors: p.Errors, Warnings: p.Warnings, Notes: []string{}}
+	issues := func(list []PlanIssue) []ItemIssue {
+		out := []ItemIssue{}
+		for _, i := range list {
+			n := 0
+			if d := p.find(i.Decision); d != nil {
+				n = d.Number
+			}
+			out = append(out, ItemIssue{i.Code, n, i.Message, i.Hint, i.exit})
+		}
+		return out
+	}
+	out := Planned{SchemaVersion: SchemaVersion, Plan: id, Run: p.Run, Mode: p.Mode, Items: []Item{}, Settled: []NoOpItem{}, Errors: issues(p.Errors), Warnings: issues(p.Warnings), Notes: []string{}}
 	for _, t := range p.Targets {
 		for _, n := range t.Notes {
 			out.Notes = append(out.Notes, label(t.Path)+": "+n)

@@ -198,28 +198,9 @@ func TestLongLine(t *testing.T) {
 // another file by now is read anew, and what is known of it comes no second time.
 func TestCursors(t *testing.T) {
 	l := learn(t)
-	ctx := context.Background()
 	settle := func(o CollectOptions) (Collected, int) {
 		t.Helper()
-		out, b := l.collected(o)
-		if out.Run == "" {
-			return out, 0
-		}
-		c, err := l.Chunk(ctx, ChunkOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, ref := range c.Chunks {
-			chunk := chunkOf(t, ref.Path)
-			d := decisionOf(chunk, NoOp, map[string]any{"explanation": "x"})
-			for _, r := range chunk.Records[1:] {
-				d["evidence_refs"] = append(d["evidence_refs"].([]string), r.ID)
-			}
-			if err := l.decides(i+1, d); err != nil {
-				t.Fatal(err)
-			}
-		}
-		l.reconciles()
+		out, b := l.dismisses(o)
 		return out, len(b.Records)
 	}
 	filler := `{"type":"response_item","payload":{"type":"function_call_output","output":"` + strings.Repeat("x", headBytes) + `"}}`

@@ -61,7 +61,7 @@ func (k *Keeper) Reconcile(ctx context.Context, o ReconcileOptions) (out Planned
 	overtaken := ""
 	defer func() {
 		if overtaken != "" { // nothing more comes of it; what is left of its records is collected again
-			_ = k.note(ctx, AuditEntry{Run: overtaken, Event: "refused", Error: "agentsmd/run-overtaken", Effects: []Effect{{Op: opPublished, ID: overtaken}}})
+			_ = k.note(ctx, AuditEntry{Run: overtaken, Event: "refused", Error: "agentsmd/run-overtaken", Effects: []Effect{{Op: opPublished, ID: overtaken, At: k.now()}}})
 		}
 	}()
 	_, err = k.Store.Update(ctx, func(tx *store.Tx) error {

@@ -99,7 +99,9 @@ type Cursor struct {
 	Line     int     `json:"line"`
 	Cwd      string  `json:"cwd"`
 	Root     string  `json:"project_root"` // of the last turn
+	Ended    string  `json:"ended_at,omitzero"`
 	Prior    []Prior `json:"prior"`
+	Instead  int64   `json:"instead_of,omitzero"` // offset of the cursor that it takes the place of, of a file that shrank or was made anew
 }
 
 // Prior is where a turn stands that was processed earlier.

@@ -506,7 +506,7 @@ var refusalCases = []struct {
 	{"git-filter", "an attribute", func(l *learner) error {
 		l.repository()
 		p := l.one()
-		if err := os.WriteFile(filepath.Join(l.dir, ".gitattributes"), []byte("AGENTS.md ident\n"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(l.dir, ".gitattributes"), []byte("AGENTS.md filter=x\n"), 0o644); err != nil {
 			return err
 		}
 		return l.applies(p.Plan, 1)

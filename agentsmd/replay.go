@@ -94,7 +94,7 @@ func (r *reconciling) target(path string) {
 			alone, err = Composed{}, nil
 		}
 		if r.add(d, err) {
-			return
+			continue
 		}
 		d.Diff = unified(label(path), f.src, alone.Bytes)
 		if alone.Bytes == nil {
@@ -114,7 +114,11 @@ func (r *reconciling) target(path string) {
 		return
 	}
 	out, err := Compose(path, f.src, edits, false)
-	if r.add(kept[0], err) || r.add(kept[0], grows(path, len(f.src), len(out.Bytes))) {
+	if err != nil {
+		r.oneByOne(path, f.src, kept, err)
+		return
+	}
+	if r.add(kept[0], grows(path, len(f.src), len(out.Bytes))) {
 		return
 	}
 	t := PlanTarget{
@@ -132,6 +136,21 @@ func (r *reconciling) target(path string) {
 	}
 	r.about(path, f, out.Bytes)
 	r.plan.targets(t)
+}
+
+// oneByOne plays decisions on a file each by itself, so that every one that cannot be played is named.
+func (r *reconciling) oneByOne(path string, src []byte, decisions []*Decision, all error) {
+	named := false
+	for _, d := range decisions {
+		out, err := Compose(path, src, []Edit{d.edit()}, false)
+		if err == nil {
+			src = out.Bytes
+		}
+		named = r.add(d, err) || named
+	}
+	if !named {
+		r.add(decisions[0], all)
+	}
 }
 
 func (p *Plan) targets(t PlanTarget) { p.Targets = append(p.Targets, t) }

@@ -72,7 +72,11 @@ func (k *Keeper) Rules(ctx context.Context, dir, host string) (out RulesDocument
 			rel = "."
 		}
 		out.Chain = out.Chain[:0]
-		if info, err := os.Stat(k.GlobalPath()); err == nil {
+		reads := func(string) bool { return true }
+		if host == HostClaude {
+			reads = k.claudeReads(p.Root, filepath.ToSlash(rel))
+		}
+		if info, err := os.Stat(k.GlobalPath()); err == nil && reads(k.GlobalPath()) {
 			out.Chain = append(out.Chain, ChainLink{k.GlobalPath(), int(info.Size()), int(info.Size())})
 		}
 		links := spend(chain(p.Root, filepath.ToSlash(rel), host), chainBytes(p.Root))
@@ -82,8 +86,10 @@ func (k *Keeper) Rules(ctx context.Context, dir, host string) (out RulesDocument
 				out.Warnings = append(out.Warnings, fmt.Sprintf("%s is cut at byte %d of %d", l.Path, l.Used, l.Bytes))
 			}
 		}
-		if host == HostClaude && !k.claudeReads(p.Root, filepath.ToSlash(rel)) {
-			out.Warnings = append(out.Warnings, "no CLAUDE.md on the way links to or imports AGENTS.md: Claude Code does not read these rules")
+		for _, l := range links {
+			if !reads(l.Path) {
+				out.Warnings = append(out.Warnings, fmt.Sprintf("no CLAUDE.md on the way links to or imports %s: Claude Code does not read these rules", l.Path))
+			}
 		}
 		return k.inForce(r, s, &out, p)
 	})
@@ -165,40 +171,6 @@ func (k *Keeper) provenance(r *store.Reader, s *State, rule *RuleInForce) {
 			}
 		}
 	}
-}
-
-// claudeReads reports whether a CLAUDE.md from the root down to a directory, or that of the
-// user, is or imports an AGENTS.md.
-func (k *Keeper) claudeReads(root, dir string) bool {
-	dirs := []string{k.ClaudeHome, root, filepath.Join(root, ".claude")}
-	at := root
-	for _, step := range strings.Split(dir, "/") {
-		if step != "." {
-			at = filepath.Join(at, step)
-			dirs = append(dirs, at)
-		}
-	}
-	return slices.ContainsFunc(dirs, func(d string) bool {
-		for _, name := range []string{"CLAUDE.md", "CLAUDE.local.md"} {
-			file := filepath.Join(d, name)
-			if to, err := os.Readlink(file); err == nil && filepath.Base(to) == FileName {
-				return true
-			}
-			if data, err := readPlain(file); err == nil && importsRules(string(data)) {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-func importsRules(text string) bool {
-	for _, word := range strings.Fields(text) {
-		if strings.HasPrefix(word, "@") && strings.HasSuffix(strings.TrimRight(word, ".,;:)"), FileName) {
-			return true
-		}
-	}
-	return false
 }
 
 // WhyDocument is the history of one rule.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"assent/boundary"
 )
 
 // reads are transcripts, and what is read of them: for each turn what was said, how it ended, and
@@ -50,6 +52,21 @@ var reads = []struct {
 		`{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"second wish"}]}}`,
 		`{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"second answer"}]}}`,
 	}, []string{"s/off /p complete open: first wish -> first answer", "s/off /q complete open: second wish -> second answer"}},
+	{"codex: turns without ids, and then with", codex{}, []string{
+		`{"type":"session_meta","payload":{"id":"s","cwd":"/p"}}`,
+		`{"type":"turn_context","payload":{"cwd":"/p"}}`,
+		`{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"first wish"}]}}`,
+		`{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"first answer"}]}}`,
+		`{"type":"turn_context","payload":{"cwd":"/p","turn_id":"2"}}`,
+		`{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"second wish"}]}}`,
+		`{"type":"event_msg","payload":{"type":"task_complete","turn_id":"2","last_agent_message":"second answer"}}`,
+	}, []string{"s/off /p complete open: first wish -> first answer", "s/2 /p complete closed: second wish -> second answer"}},
+	{"codex: the id comes after the words", codex{}, []string{
+		`{"type":"session_meta","payload":{"id":"s","cwd":"/p"}}`,
+		`{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"wish"}]}}`,
+		`{"type":"turn_context","payload":{"cwd":"/p","turn_id":"1"}}`,
+		`{"type":"event_msg","payload":{"type":"task_complete","turn_id":"1","last_agent_message":"answer"}}`,
+	}, []string{"s/1 /p complete closed: wish -> answer"}},
 	{"codex: words while it worked belong to the turn", codex{}, []string{
 		`{"type":"session_meta","payload":{"id":"s","cwd":"/p"}}`,
 		`{"type":"turn_context","payload":{"turn_id":"1"}}`,
@@ -61,7 +78,7 @@ var reads = []struct {
 	{"codex: what nobody typed", codex{}, []string{
 		`{"type":"session_meta","payload":{"id":"s","cwd":"/p"}}`,
 		`{"type":"turn_context","payload":{"turn_id":"1"}}`,
-		`{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"<skill>\n<name>x</name>\n</skill>"},{"type":"input_text","text":"<user_action>\nreview\n</user_action>"},{"type":"input_text","text":"# Context from my IDE setup:\n\n## Open tabs\n\n## My request for Codex:\nReal words.\n"},{"type":"input_text","text":"# Context from my IDE setup:\n\nno request"},{"type":"input_text","text":"<repo_context>x</repo_context>"},{"type":"input_text","text":"<some-thing>\nx\n</some-thing>"}]}}`,
+		`{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"<skill>\n<name>x</name>\n</skill>"},{"type":"input_text","text":"<user_action>\nreview\n</user_action>"},{"type":"input_text","text":"# Context from my IDE setup:\n\n## Open tabs\n\n## My request for Codex:\r\nReal words.\n"},{"type":"input_text","text":"# Context from my IDE setup:\n\nno request"},{"type":"input_text","text":"<repo_context>x</repo_context>"},{"type":"input_text","text":"<some-thing>\nx\n</some-thing>"}]}}`,
 		`{"type":"event_msg","payload":{"type":"task_complete"}}`,
 	}, []string{"s/1 /p complete closed: Real words. -> "}},
 	{"codex: forked, the parent's meta is replayed", codex{}, []string{
@@ -206,11 +223,11 @@ func TestRedact(t *testing.T) {
 		{"redacted already", "token=[redacted:secret]", "token=[redacted:secret]", 0},
 		{"payment and package", "sk_live_abcdefghijklmnop npm_abcdefghijklmnopqrstuvwxyz012345", "[redacted:service-key] [redacted:service-key]", 2},
 	} {
-		got, n := Redact(c.in)
+		got, n := boundary.Redact(c.in)
 		if got != c.want || n != c.n {
 			t.Errorf("%s: %d, %q, want %d, %q", c.name, n, got, c.n, c.want)
 		}
-		if again, n := Redact(got); again != got || n != 0 {
+		if again, n := boundary.Redact(got); again != got || n != 0 {
 			t.Errorf("%s: once more it is %q", c.name, again)
 		}
 	}

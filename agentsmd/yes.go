@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"assent/approval"
+	"assent/boundary"
 	"assent/finding"
 )
 
@@ -57,7 +58,7 @@ func (a *applying) ask(context.Context) (approval.Given, error) {
 
 // said is a yes by quoted words: a claim.
 func said(s Said) Yes {
-	words, _ := Redact(s.Words)
+	words, _ := boundary.Redact(s.Words)
 	return Yes{Method: approval.MethodStatement, Words: words, From: cmp.Or(s.From, "chat")}
 }
 

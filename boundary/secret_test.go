@@ -1,6 +1,7 @@
 package boundary_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -33,6 +34,60 @@ func TestSecrets(t *testing.T) {
 		if what := boundary.Secret(text); what != "" {
 			t.Errorf("%q is refused as %s", text, what)
 		}
+	}
+}
+
+// Each form of a key is found by itself: no other word of the text lets it be looked for.
+func TestServices(t *testing.T) {
+	x := func(n int) string { return strings.Repeat("a1b2c3d4e5f60718", 5)[:n] }
+	keys := map[string][]string{
+		"clouds":   {"ASIA" + strings.ToUpper(x(16)), "AIza" + x(35), "ya29." + x(30), "GOCSPX-" + x(28), "AccountKey=" + x(64) + "==", "dop_v1_" + x(64), "hvs." + x(24)},
+		"forges":   {"ghp_" + x(36), "ghs_" + x(36), "github_pat_" + x(22), "glpat-" + x(20), "glrt-" + x(20), "ATBB" + x(32), "ATATT3" + x(60)},
+		"chats":    {"xoxb-" + x(12), "xapp-1-" + x(24), "hooks.slack.com/services/" + x(24), "discord.com/api/webhooks/123456789012345678/" + x(40), "M" + x(23) + "." + x(6) + "." + x(27), "12345678:AA" + x(33)},
+		"payment":  {"sk_live_" + x(24), "rk_test_" + x(24), "whsec_" + x(32), "sq0atp-" + x(22), "access_token$production$" + x(16) + "$" + x(32), "shpat_" + x(32)},
+		"packages": {"npm_" + x(36), "pypi-" + x(30), "rubygems_" + x(48), "dckr_pat_" + x(27), "cio" + x(32)},
+		"models":   {"sk-" + x(40), "hf_" + x(34), "gsk_" + x(48), "r8_" + x(37), "xai-" + x(60), "pplx-" + x(48)},
+		"other":    {"SG." + x(22) + "." + x(43), "SK" + x(32)},
+	}
+	for class, list := range keys {
+		for _, key := range list {
+			for _, text := range []string{key, "Use " + key + ".", "(" + key + ")", "A_" + key} {
+				if boundary.Secret(text) == "" {
+					t.Errorf("%s: %q is taken", class, text)
+				}
+				if got, n := boundary.Redact(text); n != 1 || strings.Contains(got, key) || got != strings.Replace(text, key, "[redacted:service-key]", 1) {
+					t.Errorf("%s: %q becomes %q", class, text, got)
+				}
+			}
+		}
+	}
+}
+
+// What is refused is redacted, too; and what is redacted once stays as it is.
+func TestRedactWhatIsRefused(t *testing.T) {
+	for _, text := range []string{"password=hunter2x", "credential=abcdefgh12", "private_key=abcdefgh12", `apiKey: "abcd1234"`, "curl -H 'proxy-authorization: basic dXNlcjpwYXNz'", "pwd=abcd1234efgh", "access-key: abcd1234", "-----BEGIN PRIVATE KEY"} {
+		if boundary.Secret(text) == "" {
+			t.Errorf("%q is taken", text)
+		}
+		got, n := boundary.Redact(text)
+		if n != 1 || boundary.Secret(got) != "" {
+			t.Errorf("%q becomes %q", text, got)
+		}
+		if again, n := boundary.Redact(got); again != got || n != 0 {
+			t.Errorf("%q becomes %q", got, again)
+		}
+	}
+}
+
+// A transcript has commands and their output as JSON in JSON.
+func TestRedactInJSON(t *testing.T) {
+	text := `export API_KEY="sekrit12345abc"; curl -H "Authorization: Bearer abcd1234efgh" # {"password": "hunter2hunter2"} 'token=abcdefghi'`
+	for range 4 {
+		if got, n := boundary.Redact(text); n != 4 || strings.Contains(got, "sekrit") || strings.Contains(got, "abcd") || strings.Contains(got, "hunter2") {
+			t.Errorf("%s becomes %s", text, got)
+		}
+		b, _ := json.Marshal(text)
+		text = string(b)
 	}
 }
 

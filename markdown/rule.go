@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/yuin/goldmark/ast"
 )
@@ -64,19 +65,13 @@ func noInline(s string) (at int, why string) {
 	if html >= 0 {
 		return html, "holds raw HTML"
 	}
-	for i := 0; i < len(raw); {
-		for i < len(raw) && raw[i] == ' ' {
-			i++
-		}
-		end := i
-		for end < len(raw) && raw[end] != ' ' {
-			end++
-		}
-		word := bytes.TrimLeft(raw[i:end], `("'[{*_`)
+	end := 0
+	for word := range bytes.FieldsFuncSeq(raw, unicode.IsSpace) {
+		end += bytes.Index(raw[end:], word) + len(word)
+		word = bytes.TrimLeft(word, `("'[{*_`)
 		if len(word) > 1 && word[0] == '@' && bytes.ContainsAny(word, "/.~") {
 			return end - len(word), "holds a word that some hosts take for a file to be read"
 		}
-		i = end
 	}
 	return 0, ""
 }

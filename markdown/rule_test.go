@@ -29,7 +29,7 @@ func TestRule(t *testing.T) {
 		{"# heading", "heading", 0}, {"###### deep", "heading", 0}, {"#", "heading", 0}, {"- item", "list", 0}, {"* item", "list", 0}, {"+ item", "list", 0}, {"1. item", "list", 0}, {"1) item", "list", 0},
 		{"> quote", "quote", 0}, {">quote", "quote", 0}, {"```", "fence", 0}, {"~~~ x", "fence", 0}, {"---", "break", 0}, {"***", "break", 0}, {"_ _ _", "break", 0}, {"<div>", "list", 0}, {"<?php ?>", "list", 0},
 		{"a <b>c</b>", "raw HTML", 2}, {"a <br/> b", "raw HTML", 2}, {"a `c` <i>", "raw HTML", 6},
-		{"see @docs/x.md", "file to be read", 4}, {"@~/x", "file to be read", 0}, {"(@../x)", "file to be read", 1}, {"a `@b/c` @d.e", "file to be read", 9},
+		{"see @docs/x.md", "file to be read", 4}, {"@~/x", "file to be read", 0}, {"(@../x)", "file to be read", 1}, {"a `@b/c` @d.e", "file to be read", 9}, {"Read\u00a0@../x.md", "file to be read", 6}, {"a\u3000(@~/b) c", "file to be read", 5},
 		{"a " + strings.Repeat("[", 300), "too many marks", 0},
 	} {
 		if at, why := NoRule(c.s); !strings.Contains(why, c.why) || at != c.at {

@@ -139,15 +139,15 @@ func (p *Pending) suits(ctx context.Context) error {
 	return nil
 }
 
-// Alters is the attribute by which Git changes the bytes of a path, "" if none does: line ends
-// apart, which every edit keeps.
+// Alters is the attribute by which Git may hold a path as something else than its text, "" if none does.
+// Line ends and ident leave the text what it is: an edit of it can be made on either form.
 func (r *Repo) Alters(ctx context.Context, name string) (attr string, err error) {
-	out, err := r.git(ctx, "check-attr", "-z", "filter", "ident", "working-tree-encoding", "--", name)
+	out, err := r.git(ctx, "check-attr", "-z", "filter", "working-tree-encoding", "--", name)
 	if err != nil {
 		return "", err
 	}
 	f := strings.Split(string(out), "\x00") // path, attribute and value, each time
-	if len(f) != 3*3+1 {
+	if len(f) != 2*3+1 {
 		return "", fmt.Errorf("git check-attr: %q", out)
 	}
 	for i := 0; i+2 < len(f); i += 3 {

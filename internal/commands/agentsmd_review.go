@@ -26,7 +26,7 @@ func reviewCommands() []*cli.Command {
 			Flags: []cli.Flag{
 				&cli.StringSliceFlag{Name: "source", Usage: "only of this `AGENT`: codex or claude-code; may be given again"},
 				&cli.StringFlag{Name: "since", Usage: "only turns from a `TIME` on: YYYY-MM-DD, or RFC 3339"},
-				&cli.StringSliceFlag{Name: "session", Usage: "the current conversation: its `ID`, or latest"},
+				&cli.StringSliceFlag{Name: "session", Usage: "the current conversation, of which the open turn counts, too: its `ID`, or latest"},
 				&cli.StringSliceFlag{Name: "project-root", Usage: "a project that the user named in this request: `DIR`"},
 				&cli.StringSliceFlag{Name: "only-root", Usage: "leave other projects than this for later: `DIR`"},
 				&cli.StringSliceFlag{Name: "include", Usage: "`WHAT` else: processed, noninteractive, or a transcript FILE.jsonl"},
@@ -41,6 +41,7 @@ func reviewCommands() []*cli.Command {
 			Flags: []cli.Flag{
 				&cli.IntFlag{Name: "max-records", Value: agentsmd.DefaultChunkRecords, Usage: "at most `N` records a chunk"},
 				&cli.IntFlag{Name: "max-chars", Value: agentsmd.DefaultChunkChars, Usage: "at most `N` characters a chunk, 4000 or more"},
+				&cli.BoolFlag{Name: "again", Usage: "drop what was submitted about the chunks, and cut them anew"},
 				runFlag(),
 			},
 			Action: action(0, func(c *call) error {
@@ -48,7 +49,7 @@ func reviewCommands() []*cli.Command {
 					return err
 				}
 				return answer(c, func(k *agentsmd.Keeper) (agentsmd.Chunked, error) {
-					return k.Chunk(c.ctx, agentsmd.ChunkOptions{Run: c.String("run"), MaxRecords: c.Int("max-records"), MaxChars: c.Int("max-chars")})
+					return k.Chunk(c.ctx, agentsmd.ChunkOptions{Run: c.String("run"), MaxRecords: c.Int("max-records"), MaxChars: c.Int("max-chars"), Again: c.Bool("again")})
 				}, func(out agentsmd.Chunked) {
 					for _, f := range out.Chunks {
 						c.out("%s", f.Path)
@@ -211,7 +212,7 @@ func collect(c *call) error {
 		}
 		var left []string
 		for _, name := range []string{"delegated", "noninteractive", "injected", "processed", "copies", "open", "filtered"} {
-			if n := out.Counts[name]; n > 0 {
+			if n := out.Counts[name]; n > 0 && !(name == "processed" && o.Processed) {
 				left = append(left, fmt.Sprintf("%d %s", n, name))
 			}
 		}
@@ -224,6 +225,9 @@ func collect(c *call) error {
 			return
 		}
 		c.out("%s", out.Run)
+		if o.Processed {
+			also = fmt.Sprintf(" to decide about, %d settled ones as evidence%s", out.Counts["processed"], also)
+		}
 		c.say("%s%s", finding.Count(out.Counts["records"], "record"), also)
 		if out.More {
 			c.say("there is more: collect again when this run is published")

@@ -154,6 +154,7 @@ func (c *call) plan(k *agentsmd.Keeper, out agentsmd.Planned) error {
 			}
 		}
 		c.say("no plan: nothing is pending, and no record is settled")
+		c.say("what it would be: %s", out.File)
 		return exitWith(out.Exit)
 	}
 	c.printRules(out)
