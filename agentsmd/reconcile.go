@@ -231,15 +231,10 @@ func (r *reconciling) decide() error {
 			r.add(d, r.allowed(d.Root))
 		}
 	}
-	auto := 0
 	for _, d := range r.all {
 		if d.Action.Mutating() && r.o.Mode == Auto {
-			auto++
 			r.add(d, autoAllows(d, r.k.realProjects(r.ctx, r.state, d)))
 		}
-	}
-	if auto > maxAuto {
-		r.add(nil, fault("auto-limit", "", "the plan changes %d rules, and %d are the most", auto, maxAuto))
 	}
 	g := &gates{state: r.state, auto: r.o.Mode == Auto, refs: r.refs, gone: r.k.goneFrom(r.ctx, r.state, r.file)}
 	for _, d := range r.all {
@@ -255,6 +250,15 @@ func (r *reconciling) decide() error {
 	r.add(nil, r.covered())
 	for _, path := range r.paths() {
 		r.target(path)
+	}
+	changes := 0
+	for _, d := range r.all {
+		if d.live() {
+			changes++
+		}
+	}
+	if r.o.Mode == Auto && changes > maxAuto {
+		r.add(nil, fault("auto-limit", "", "the plan changes %d rules, and %d are the most", changes, maxAuto))
 	}
 	return nil
 }
