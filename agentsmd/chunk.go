@@ -95,11 +95,7 @@ func (k *Keeper) Chunk(ctx context.Context, o ChunkOptions) (Chunked, error) {
 		if err != nil {
 			return err
 		}
-		if len(decided) > 0 && !o.Again {
-			kept, err := readManifest(&tx.Reader, s, run, sum)
-			if err != nil {
-				return err
-			}
+		if kept := sound(&tx.Reader, s, run, sum); kept != nil && len(decided) > 0 && !o.Again {
 			for _, c := range kept.Chunks {
 				result(c)
 			}
@@ -135,6 +131,20 @@ func (k *Keeper) Chunk(ctx context.Context, o ChunkOptions) (Chunked, error) {
 		return record(tx, s, f.Digest, AuditEntry{Call: call, Run: run, At: k.now(), Event: "chunked", Effects: []Effect{{Op: opManifest, ID: run, Text: digest(data)}}})
 	})
 	return out, err
+}
+
+// sound is the manifest of a run whose chunks are what was written; nil: it has none.
+func sound(r *store.Reader, s *State, run, batch string) *Manifest {
+	m, err := readManifest(r, s, run, batch)
+	if err != nil {
+		return nil
+	}
+	for _, c := range m.Chunks {
+		if _, err := readChunk(r, m, c.Number); err != nil {
+			return nil
+		}
+	}
+	return m
 }
 
 func removeAll(tx *store.Tx, dir string) error {

@@ -233,7 +233,14 @@ func TestChunksStay(t *testing.T) {
 	if err != nil || len(out.Chunks) != 1 || len(out.Warnings) != 1 || !strings.Contains(out.Warnings[0], "agentsmd chunk --again") || len(chunkOf(t, out.Chunks[0].Path).Effective) != 0 {
 		t.Errorf("%v, %+v", err, out)
 	}
-	if out, err := l.Chunk(ctx, ChunkOptions{Again: true}); err != nil || len(out.Warnings) != 0 || len(chunkOf(t, out.Chunks[0].Path).Effective) != 1 {
+	l.overwrite(filepath.Join("runs", out.Run, "review", "chunk-0001.json"), "records", "record_s")
+	if out, err := l.Chunk(ctx, ChunkOptions{}); err != nil || len(out.Warnings) != 0 {
+		t.Errorf("of a damaged one: %v, %+v", err, out)
+	}
+	if err := l.decides(1, decisionOf(c, NoOp, map[string]any{"explanation": "x"})); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := l.Chunk(ctx, ChunkOptions{Again: true, MaxRecords: 3}); err != nil || len(out.Warnings) != 0 || len(chunkOf(t, out.Chunks[0].Path).Effective) != 1 {
 		t.Errorf("again: %v, %+v", err, out)
 	}
 	if _, err := l.Reconcile(ctx, ReconcileOptions{}); !isCode(err, "chunk-open") {

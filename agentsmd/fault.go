@@ -99,6 +99,7 @@ var refusals = []refusal{
 	{"chunk-changed", 4, "a chunk is not what was written", "run `agentsmd chunk` again"},
 	{"chunk-unknown", 2, "there is no such chunk", "`agentsmd chunk` lists them"},
 	{"chunk-open", 2, "a chunk has no decisions yet", "review it, and send them with `agentsmd submit decisions --chunk N`"},
+	{"global-none", 2, "no candidate for a global rule waits for an outcome", "send nothing: go on with `agentsmd reconcile`"},
 	{"global-open", 2, "a candidate for a global rule has no outcome yet", "`agentsmd candidates`, review them, and send the outcomes with `agentsmd submit global`"},
 	{"global-two-roots", 2, "one project alone does not make a rule global", "keep the candidate until another project shows the same, or until the user says that it holds everywhere"},
 	{"decisions-empty", 2, "no decision was sent", "send at least one no-op that says why nothing lasts"},

@@ -204,6 +204,14 @@ var refusalCases = []struct {
 		l.candidate()
 		return l.settles(map[string]any{"outcome": "keep", "reason": "One project."}, map[string]any{"outcome": "keep", "reason": "One project."})
 	}},
+	{"global-none", "nothing to review", func(l *learner) error {
+		c := chunkOf(l.t, l.says(l.dir, "Answer in one sentence.").Chunks[0].Path)
+		if err := l.decides(1, decisionOf(c, NoOp, map[string]any{"explanation": "x"})); err != nil {
+			return err
+		}
+		_, err := l.SubmitGlobal(context.Background(), strings.NewReader(`{"groups":[]}`), "", boundary.Door{})
+		return err
+	}},
 	{"global-open", "left out", func(l *learner) error {
 		l.candidate()
 		return l.reconcileError()

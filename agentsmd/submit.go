@@ -314,6 +314,9 @@ func (k *Keeper) SubmitGlobal(ctx context.Context, in io.Reader, run string, doo
 	return GlobalReview.Submit(ctx, GlobalReview.Parse(in, "<stdin>"), door, boundary.Task[GroupPayload, passing]{
 		World: func(ctx context.Context) (w passing, err error) {
 			err = k.Store.View(ctx, func(r *store.Reader) error { w, err = k.passing(ctx, r, run); return err })
+			if err == nil && len(w.candidates) == 0 {
+				err = fault("global-none", "", "the run %s has no candidate", run)
+			}
 			return w, err
 		},
 		Write: func(tx *store.Tx, p *boundary.Payload[GroupPayload], w passing) (boundary.Taken, error) {
