@@ -222,6 +222,9 @@ func collect(c *call) error {
 		}
 		if out.Run == "" {
 			c.say("nothing new in %d transcripts%s", out.Counts["files"], also)
+			if out.Counts["open"] > 0 {
+				c.say("hint: what is being said in this very conversation counts with --session latest")
+			}
 			return
 		}
 		c.out("%s", out.Run)
