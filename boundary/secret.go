@@ -19,6 +19,7 @@ type detector struct {
 	groups     []int                   // of the value, of which one matches; none: all of the match
 	counts     func(value string) bool // whether a value is refused: an identifier or a word is not
 	only       bool
+	whole      bool // a key of a service: what is before it is no letter or digit, and it has shortestKey bytes
 }
 
 const (
@@ -62,8 +63,8 @@ var services = []struct {
 	{[]string{"xapp-"}, `xapp-[0-9]-[A-Za-z0-9-]{20,}`},
 	{[]string{"hooks.slack.com"}, `hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/]{16,}`},
 	{[]string{"/api/webhooks/"}, `discord(?:app)?\.com/api/webhooks/[0-9]{15,}/[A-Za-z0-9_-]{30,}`},
-	{[]string{"."}, `[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}`}, // Discord
-	{[]string{":aa"}, `[0-9]{8,10}:AA[A-Za-z0-9_-]{33}`},                               // Telegram
+	{[]string{"discord"}, `[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}`},
+	{[]string{":aa"}, `[0-9]{8,10}:AA[A-Za-z0-9_-]{33}`}, // Telegram
 	// payment
 	{[]string{"sk_live_", "sk_test_", "rk_live_", "rk_test_", "pk_live_", "pk_test_"}, `[srp]k_(?:live|test)_[A-Za-z0-9]{16,}`},
 	{[]string{"whsec_"}, `whsec_[A-Za-z0-9+/]{24,}`},
@@ -94,7 +95,7 @@ var services = []struct {
 // in JSON, to any depth.
 var detectors = func() (out []detector) {
 	for _, s := range services {
-		d := detector{kind: "service-key", name: "a key of a known service", hints: s.hints, expression: `(?:^|[^A-Za-z0-9])(` + s.expression + `)`, groups: []int{1}}
+		d := detector{kind: "service-key", name: "a key of a known service", hints: s.hints, expression: s.expression, whole: true}
 		if slices.Contains(s.hints, "sk-") || slices.Contains(s.hints, "cio") || slices.Contains(s.hints, "pypi-") {
 			d.counts = hasDigit
 		}
@@ -146,14 +147,17 @@ func Secret(text string) string {
 // is refused for.
 func credentials(text string, all bool) iter.Seq2[*detector, Span] {
 	return func(yield func(*detector, Span) bool) {
-		small := strings.ToLower(text)
+		small, keys := strings.ToLower(text), longestWord(text) >= shortestKey
 		for i := range detectors {
 			d := &detectors[i]
-			if d.only && !all || !slices.ContainsFunc(d.hints, func(h string) bool { return strings.Contains(small, h) }) {
+			if d.only && !all || d.whole && !keys || !slices.ContainsFunc(d.hints, func(h string) bool { return strings.Contains(small, h) }) {
 				continue
 			}
 			for _, m := range expressions[i]().FindAllStringSubmatchIndex(text, -1) {
 				at := Span{m[0], m[1]}
+				if d.whole && at.Start > 0 && isAlnum(text[at.Start-1]) {
+					continue
+				}
 				for _, g := range d.groups {
 					if m[2*g] >= 0 {
 						at = Span{m[2*g], m[2*g+1]}
@@ -165,6 +169,25 @@ func credentials(text string, all bool) iter.Seq2[*detector, Span] {
 			}
 		}
 	}
+}
+
+// shortestKey is the least bytes of a key of a service.
+const shortestKey = 15
+
+func isAlnum(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// longestWord is how many bytes stand without a blank between them, at most.
+func longestWord(s string) (most int) {
+	n := 0
+	for i := range len(s) {
+		if n++; s[i] <= ' ' {
+			n = 0
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // redacted is what the text that takes a credential's place begins with.
