@@ -73,6 +73,7 @@ func isParagraph(n ast.Node) bool {
 type Paragraph struct {
 	At    int      // offset of the line that it begins on
 	Lines []string // as they are written, blanks at their ends cut
+	Quote bool     // it stands in a block quote
 }
 
 // Paragraphs returns all paragraphs of the document, in order; headings, code, HTML and
@@ -81,7 +82,11 @@ func (d *Document) Paragraphs() []Paragraph {
 	var out []Paragraph
 	_ = ast.Walk(d.root, func(n ast.Node, enter bool) (ast.WalkStatus, error) {
 		if enter && isParagraph(n) {
-			out = append(out, Paragraph{d.linesOf(n).Start, d.textLines(n)})
+			quote := false
+			for p := n.Parent(); p != nil && !quote; p = p.Parent() {
+				quote = p.Kind() == ast.KindBlockquote
+			}
+			out = append(out, Paragraph{d.linesOf(n).Start, d.textLines(n), quote})
 			return ast.WalkSkipChildren, nil
 		}
 		return ast.WalkContinue, nil

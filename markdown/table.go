@@ -3,6 +3,7 @@ package markdown
 import (
 	"bytes"
 	"iter"
+	"slices"
 
 	"github.com/yuin/goldmark/ast"
 )
@@ -65,6 +66,31 @@ func (d *Document) Tables(s Span) []Table {
 			}
 			out = append(out, t)
 			break
+		}
+	}
+	return out
+}
+
+// StrayRows returns the lines that look like rows of a table and belong to none: those with a pipe in
+// front, in paragraphs that begin inside s and are direct children of the document. A delimiter that
+// has not as many cells as its header, or is not there, makes such lines of a table, and so does a
+// blank line within one.
+func (d *Document) StrayRows(s Span) []Span {
+	tables := d.Tables(s)
+	var out []Span
+	for n := d.root.FirstChild(); n != nil; n = n.NextSibling() {
+		if n.Kind() != ast.KindParagraph || d.body+n.Pos() < s.Start {
+			continue
+		}
+		if d.body+n.Pos() >= s.End {
+			break
+		}
+		for i := range n.Lines().Len() {
+			line := d.wholeLine(n.Lines().At(i).Start)
+			inside := func(t Table) bool { return line.Start >= t.Header.Line.Start && line.Start < t.End() }
+			if bytes.HasPrefix(bytes.TrimLeft(line.In(d.src), " "), []byte("|")) && !slices.ContainsFunc(tables, inside) {
+				out = append(out, line)
+			}
 		}
 	}
 	return out

@@ -117,6 +117,12 @@ func parseIndex(name string, data []byte) (*Index, *problem) {
 		return nil, limitProblem(name, err)
 	}
 	x := &Index{Path: name, doc: doc}
+	var first *problem
+	unread := func(off int, message string) {
+		if first == nil {
+			first = &problem{code: "skmb/unreadable", path: name, message: message, pos: docPos(doc, off)}
+		}
+	}
 	for _, s := range doc.Sections() {
 		if s.Level != 2 {
 			continue
@@ -128,34 +134,45 @@ func parseIndex(name string, data []byte) (*Index, *problem) {
 			continue
 		}
 		if x.tables[kind] != nil {
-			return x, &problem{code: "skmb/unreadable", path: name, message: "the section " + s.Title + " stands twice", pos: docPos(doc, s.Heading.Start)}
+			unread(s.Heading.Start, "the section "+s.Title+" stands twice")
+			continue
 		}
-		x.tables[kind] = x.readTable(table(kind), s)
+		var second *markdown.Table
+		x.tables[kind], second = x.readTable(table(kind), s)
+		if second != nil {
+			unread(second.Header.Line.Start, "the section "+s.Title+" has two tables of its kind, and one is read: put the rows of this one into the first")
+		}
+		if stray := doc.StrayRows(s.Body); len(stray) > 0 {
+			unread(stray[0].Start, "a row of the section "+s.Title+" belongs to no table: a table has a line of dashes with as many cells below its header, and no blank line")
+		}
 	}
-	return x, nil
+	return x, first
 }
 
-// readTable takes the first table of a section that has the key column, else the first.
-func (x *Index) readTable(kind table, s markdown.Section) *indexTable {
-	t := &indexTable{section: s}
+// readTable takes the first table of a section that has the key column, else the first. Another one
+// that has it is second.
+func (x *Index) readTable(kind table, s markdown.Section) (t *indexTable, second *markdown.Table) {
+	t = &indexTable{section: s}
+	has := false
 	for _, m := range x.doc.Tables(s.Body) {
 		columns := make([]string, len(m.Header.Cells))
 		for i, c := range m.Header.Cells {
 			columns[i] = fieldKey(c.Text)
 		}
 		hasKey := slices.Contains(columns, specs[kind].key)
-		if t.present && !hasKey {
-			continue
-		}
-		t.present, t.table, t.columns = true, m, columns
-		if hasKey {
+		if has && hasKey {
+			second = &m
 			break
 		}
+		if t.present && !hasKey || has {
+			continue
+		}
+		t.present, t.table, t.columns, has = true, m, columns, hasKey
 	}
 	for _, m := range t.table.Rows {
 		t.rows = append(t.rows, row{kind, x, t.columns, m.Cells, m.Line})
 	}
-	return t
+	return t, second
 }
 
 // rows returns the rows of a table, none if the index does not have it.

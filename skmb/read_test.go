@@ -568,3 +568,34 @@ func TestListsAreSortedAndComplete(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// What replaces a decision says so by a line of references; what only speaks of one, or quotes it, does not.
+func TestSupersedesIsReadByItsStructure(t *testing.T) {
+	for _, c := range []struct{ section, want string }{
+		{"None.", ""},
+		{"- SKMB-001\n- SKMB-003 (partial)", "SKMB-001 SKMB-003?"},
+		{"SKMB-001, SKMB-002/004 and SKMB-005.", "SKMB-001 SKMB-002 SKMB-004 SKMB-005"},
+		{"Supersedes: SKMB-001", "SKMB-001"},
+		{"取代SKMB-001", "SKMB-001"},
+		{"取代SKMB-001的部分", "SKMB-001?"},
+		{"- SKMB-001: Approval Notifier Failure\n- **SKMB-002** — Race", "SKMB-001 SKMB-002"},
+		{"- [SKMB-2026-06-11-001](SKMB-2026-06-11-001-notifier.md)", "SKMB-2026-06-11-001"},
+		{"None. SKMB-001 stays in force.", "SKMB-001?"},
+		{"The timeout rule of SKMB-001 is replaced; the rest of it stays in force.", "SKMB-001?"},
+		{"SKMB-001 stays in force.", "SKMB-001?"},
+		{"The rule that was made in\nSKMB-001", "SKMB-001?"},
+		{"<!-- not SKMB-001, it stays -->\nNone.", ""},
+		{"SKMB-002 <!-- not SKMB-001 -->", "SKMB-002"},
+		{"```\nSKMB-001\n```\n\n    SKMB-002\n\n> SKMB-003\n> - SKMB-004\n\n- SKMB-005", "SKMB-005"},
+		{"- as a whole\n  - SKMB-001\n  - SKMB-002 (partially)", "SKMB-001 SKMB-002?"},
+	} {
+		r, p := parseRecord(race, []byte(strings.Replace(plain[race], "## Supersedes\n\nNone.", "## Supersedes\n\n"+c.section, 1)))
+		var got []string
+		for _, ref := range r.supersedes() {
+			got = append(got, ref.Text+map[bool]string{true: "?"}[ref.Partial])
+		}
+		if strings.Join(got, " ") != c.want || p != nil {
+			t.Errorf("%q replaces %q, want %q; %v", c.section, got, c.want, p)
+		}
+	}
+}

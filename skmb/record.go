@@ -323,17 +323,48 @@ func (r *Record) at(key string) finding.Pos {
 // each once.
 func (r *Record) supersedes() []Reference { return r.replaces }
 
-// readSupersedes finds them. Items of a nested list are lines of their own: one of them
-// may be partial.
-func (r *Record) readSupersedes() []Reference {
+// readSupersedes finds them: code, quotes and comments name nothing.
+func (r *Record) readSupersedes() (out []Reference) {
 	f := r.fields["supersedes"]
-	var out []Reference
+	all := replaced(f.value)
+	for _, item := range f.items {
+		all = append(all, replaced(item)...)
+	}
+	if s, ok := r.sections["supersedes"]; ok {
+		for _, p := range r.doc.Paragraphs() {
+			if !p.Quote && p.At >= s.body.Start && p.At < s.body.End {
+				all = append(all, replaced(p.Lines...)...)
+			}
+		}
+	}
 	seen := map[Reference]bool{}
-	for _, ref := range References(f.value + "\n" + strings.Join(f.items, "\n") + "\n" + r.Section("Supersedes")) {
+	for _, ref := range all {
 		if !seen[ref] {
 			out = append(out, ref)
 		}
 		seen[ref] = true
+	}
+	return out
+}
+
+var (
+	inlineComment = lazily(`<!--.*?(-->|$)`)
+	// naming is a line that says no more than what is replaced, each reference in it being an §, or
+	// that and what a title follows.
+	naming = lazily(`^(?i:(supersedes|replaces|取代|替代)?[\s:：]*§([\s,;、/&+§]|and|和)*([.。]|[:：—–-].*)?)?$`)
+)
+
+// replaced are the references of a paragraph. A line of references names what is replaced; from the
+// first line on that is prose, they are mentioned, and nothing of them goes as a whole.
+func replaced(lines ...string) (out []Reference) {
+	prose := false
+	for _, line := range lines {
+		line = markdown.PlainText([]byte(inlineComment().ReplaceAllString(line, "")))
+		prose = prose || !naming().MatchString(referenceForm().ReplaceAllString(line, "§"))
+		for _, ref := range References(line) {
+			ref.Partial = ref.Partial || prose
+			out = append(out, ref)
+		}
 	}
 	return out
 }
