@@ -27,7 +27,7 @@ func seen(r *repo.Repo) []string {
 func remember(r *repo.Repo, t *lint.Target) {
 	known := seen(r)
 	for _, root := range t.Config.Skmb.Roots {
-		if _, err := t.New.Stat(skmb.IndexPath(root)); err != nil || slices.Contains(known, root) {
+		if _, err := t.Tree().Stat(skmb.IndexPath(root)); err != nil || slices.Contains(known, root) {
 			continue
 		}
 		if f, err := r.OpenPrivate(seenFile(r), os.O_APPEND); err == nil {

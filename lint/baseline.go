@@ -141,7 +141,8 @@ func (t *Target) findingsBefore(ctx context.Context, checks []finding.Check) map
 }
 
 // WriteBaseline is the baseline of today's error findings, with what it adds and drops
-// against the present one. Notes of entries that stay are kept.
+// against the present one. Notes of entries that stay are kept, and so are the entries of what was not
+// judged.
 func (t *Target) WriteBaseline(r finding.Report) (b Baseline, added, dropped []BaselineEntry, err error) {
 	old, err := ReadBaseline(t.New, t.Config.Baseline)
 	if err != nil {
@@ -162,6 +163,10 @@ func (t *Target) WriteBaseline(r finding.Report) (b Baseline, added, dropped []B
 		b.Entries = append(b.Entries, e)
 	}
 	for _, o := range old.Entries {
+		if !strings.HasPrefix(o.Code, t.Area) {
+			b.Entries = append(b.Entries, o)
+			continue
+		}
 		if !slices.ContainsFunc(b.Entries, func(e BaselineEntry) bool { return e.Fingerprint == o.Fingerprint }) {
 			dropped = append(dropped, o)
 		}

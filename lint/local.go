@@ -46,7 +46,11 @@ func (t *Target) localOnly(ctx context.Context) error {
 			if top == "" {
 				continue
 			}
-			if _, err := os.Lstat(filepath.Join(top, filepath.FromSlash(index))); err != nil {
+			_, err := os.Lstat(filepath.Join(top, filepath.FromSlash(index)))
+			if err != nil { // half of a base is one, too
+				_, err = os.Lstat(filepath.Join(top, filepath.FromSlash(root), "decisions"))
+			}
+			if err != nil {
 				continue
 			}
 			if t.repo.Linked(top, index) {

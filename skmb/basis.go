@@ -1,6 +1,7 @@
 package skmb
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -205,8 +206,9 @@ func sortedNames(m map[string]any) []string {
 type BasisSource struct {
 	Name    string // path, "<stdin>", or "commit <hash>"
 	Text    string
-	IsWork  bool // the text goes with work that was done: a commit message
-	Trailer bool // trailers `SKMB: <id>` count
+	IsWork  bool   // the text goes with work that was done: a commit message
+	Trailer bool   // trailers `SKMB: <id>` count
+	Today   string // YYYY-MM-DD; "": no permission is past its review
 }
 
 // CheckBasis holds the blocks, and the trailers, of a text against the base. It returns the
@@ -227,7 +229,7 @@ func (b *Base) CheckBasis(s BasisSource) (out []finding.Finding, seen int) {
 	blocks := ParseBasis(s.Text)
 	for i, block := range blocks {
 		seen++
-		b.checkBlock(block, s.IsWork || i < len(blocks)-1, report)
+		b.checkBlock(block, s, s.IsWork || i < len(blocks)-1, report)
 	}
 	if s.Trailer {
 		for _, t := range Trailers(s.Text) {
@@ -240,7 +242,7 @@ func (b *Base) CheckBasis(s BasisSource) (out []finding.Finding, seen int) {
 
 type basisReport func(line int, name, fix, format string, args ...any)
 
-func (b *Base) checkBlock(block Basis, wentOn bool, report basisReport) {
+func (b *Base) checkBlock(block Basis, s BasisSource, wentOn bool, report basisReport) {
 	at := func(key string) int {
 		if n := block.lines[key]; n > 0 {
 			return n
@@ -294,7 +296,7 @@ func (b *Base) checkBlock(block Basis, wentOn bool, report basisReport) {
 			report(at("resolved_by"), "pending", "wait for the designer: skmb submit, then skmb approve", "work went on over a decision that is pending: %s", short(block.Values["context"]))
 		}
 	case "statistical_default":
-		b.checkDefault(block, letters, confidence, at("resolved_by"), report)
+		b.checkDefault(block, s.Today, letters, confidence, at("resolved_by"), report)
 	case "":
 	default:
 		report(at("resolved_by"), "value", "write designer, statistical_default or pending", "resolved_by is %q", short(by))
@@ -303,24 +305,34 @@ func (b *Base) checkBlock(block Basis, wentOn bool, report basisReport) {
 
 // checkDefault holds a default to what the seed allows one for ("Statistical Defaults"):
 // not about recovery, concurrency, security or what cannot be undone, and not with low
-// confidence, unless the designer's permission is recorded.
-func (b *Base) checkDefault(block Basis, letters []string, confidence string, line int, report basisReport) {
-	why := ""
-	if confidence == "low" {
-		why = "with low confidence"
-	}
+// confidence, unless the designer's permission of the same patterns is recorded, and not past its review.
+func (b *Base) checkDefault(block Basis, today string, letters []string, confidence string, line int, report basisReport) {
+	why, need := "", []string{}
 	for _, l := range letters {
 		if strings.Contains("BCEG", l) {
-			why = "on pattern " + l
+			why, need = "on pattern "+l, append(need, l)
 		}
+	}
+	if confidence == "low" {
+		why, need = cmp.Or(why, "with low confidence"), letters
 	}
 	if why == "" {
 		return
 	}
 	for _, ref := range References(block.Values["skmb_ref"] + " " + block.Values["permitted"]) {
-		if r, ok := b.Record(ref.Text); ok && r.fields != nil && r.Status == StatisticalDefault && isDesigner(r.value("permitted_by")) {
-			return
+		r, ok := b.Record(ref.Text)
+		if !ok || r.fields == nil || r.Status != StatisticalDefault || !isDesigner(r.value("permitted_by")) {
+			continue
 		}
+		by := r.value("review_by")
+		missing := slices.IndexFunc(need, func(l string) bool { return !slices.Contains(r.Patterns, l) })
+		switch {
+		case missing >= 0:
+			report(line, "default-high-impact", "skmb permit-default ID --review-by DATE for a record of these patterns", "%s permits no default on pattern %s", r.ID, need[missing])
+		case today != "" && validDate(by) && by < today:
+			report(line, "default-high-impact", "skmb permit-default "+r.ID+" --review-by DATE", "the permission of %s was to be reviewed by %s", r.ID, by)
+		}
+		return
 	}
 	report(line, "default-high-impact", "let the designer permit it: skmb permit-default ID --review-by DATE", "a statistical default %s, and skmb_ref names no permission of the designer", why)
 }
@@ -411,7 +423,7 @@ func lastParagraph(lines []string) []string {
 // commit must not claim a decision that nobody made.
 func CommitChecks(o Options) []finding.Check {
 	var out []finding.Check
-	for _, code := range []string{"skmb/basis-ref-missing", "skmb/basis-ref-not-accepted"} {
+	for _, code := range []string{trailerMissing, "skmb/basis-ref-not-accepted"} {
 		c := BasisCodes[slices.IndexFunc(BasisCodes, func(c finding.Check) bool { return c.Code == code })]
 		c.Scope = finding.ScopeCommit
 		c.Run = func(p *finding.Pass) error { return checkTrailers(p, o.Roots, c) }
@@ -419,6 +431,9 @@ func CommitChecks(o Options) []finding.Check {
 	}
 	return out
 }
+
+// trailerMissing is the code of a trailer that names no one record; one that may mean several does not.
+const trailerMissing = "skmb/basis-ref-missing"
 
 // checkTrailers reports the trailers that no base answers for: a record may stand in any of
 // them, and what is wrong with it is said by the last one that knows it.
@@ -428,7 +443,7 @@ func checkTrailers(p *finding.Pass, roots []string, c finding.Check) error {
 		name = "commit " + p.Commit.ID[:min(len(p.Commit.ID), 10)]
 	}
 	for _, ref := range Trailers(p.Commit.Message) {
-		said := []finding.Finding{{Code: "skmb/basis-ref-missing", Message: short(ref) + " is no record: there is no base", Fix: "leave the trailer out"}}
+		said := []finding.Finding{{Code: trailerMissing, Message: short(ref) + " is no record: there is no base", Fix: "leave the trailer out"}}
 		for _, root := range roots {
 			b, err := Load(p.New, root)
 			if err != nil {
@@ -438,7 +453,10 @@ func checkTrailers(p *finding.Pass, roots []string, c finding.Check) error {
 				continue
 			}
 			found, _ := b.CheckBasis(BasisSource{Name: name, Text: "x\n\nSKMB: " + ref, Trailer: true})
-			if said[0].Code == "skmb/basis-ref-missing" || len(found) == 0 {
+			if len(found) > 0 && found[0].Code == "skmb/ambiguous-reference" {
+				found[0].Code = trailerMissing
+			}
+			if said[0].Code == trailerMissing || len(found) == 0 {
 				if said = found; len(found) == 0 {
 					break
 				}

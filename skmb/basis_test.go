@@ -180,3 +180,26 @@ func TestResolveConflicts(t *testing.T) {
 		})
 	}
 }
+
+// A permission covers the patterns that it names, until its review.
+func TestThePermissionOfADefault(t *testing.T) {
+	s := setting(put(other, strings.Replace(record("SKMB-2026-06-11-004"), "status: accepted", "status: statistical_default\n- permitted_by: designer\n- review_by: 2026-06-30", 1)), addRow("SKMB-2026-06-11-003", rowOf("SKMB-2026-06-11-004")))
+	b := load(t, s.tree)
+	r := b.byID["SKMB-2026-06-11-004"]
+	for _, c := range []struct{ patterns, confidence, today, want string }{
+		{"C", "high", "", "permits no default on pattern C"},
+		{strings.Join(r.Patterns, ", "), "low", "2026-06-30", ""},
+		{strings.Join(r.Patterns, ", "), "low", "2026-07-01", "was to be reviewed by 2026-06-30"},
+		{strings.Join(r.Patterns, ", ") + ", A", "low", "", "permits no default on pattern A"},
+	} {
+		text := block(designer, byDefault, "patterns: F", "patterns: "+c.patterns, "confidence: high", "confidence: "+c.confidence, "SKMB-2026-06-11-001", r.ID)
+		found, _ := b.CheckBasis(BasisSource{Name: "x", Text: text, Today: c.today})
+		got := ""
+		for _, f := range found {
+			got += f.Code + " " + f.Message
+		}
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) || c.want != "" && len(found) != 1 {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}

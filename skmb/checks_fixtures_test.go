@@ -474,6 +474,7 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 		},
 		passes: []fixture{
 			{"the file cell is a link", []change{swap(indexFile, "decisions/003-restart.md", "[restart](decisions/003-restart.md)")}},
+			{"the file cell is a link with its blanks encoded, and a fragment", []change{gone(restart), put(root+"/decisions/003 restart.md", plain[restart]), swap(indexFile, "decisions/003-restart.md", "[restart](decisions/003%20restart.md#decision)")}},
 			{"the file cell begins with ./", []change{swap(indexFile, "decisions/003-restart.md", "`./decisions/003-restart.md`")}},
 			{"the name of the file has white space that no cell can hold", []change{gone(restart), put(root+"/decisions/003  restart\u00a0.md", plain[restart]), swap(indexFile, "decisions/003-restart.md", "decisions/003 restart .md")}},
 			{"the name of the file has a colon and a backslash", []change{gone(restart), put(root+"/decisions/003: restart\\.md", plain[restart]), swap(indexFile, "decisions/003-restart.md", `decisions/003: restart\\.md`)}},
@@ -485,6 +486,7 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 			{"a file of a usual name", []change{put(other, record("SKMB-2026-06-11-004"))}},
 			{"a file of any name", []change{put(root+"/decisions/Zürich notes.md", record("SKMB-2026-06-11-004"))}},
 			{"its row stands in a fence", []change{put(other, record("SKMB-2026-06-11-004")), swap(indexFile, "## Invariants", "```\n"+rowOf("SKMB-2026-06-11-004")+"\n```\n\n## Invariants")}},
+			{"its only row stands among the open questions", []change{put(other, record("SKMB-2026-06-11-004")), addRow("OPEN-001", "| SKMB-2026-06-11-004 | F | x | y | decisions/004-other.md |")}},
 			{"a question has a file, and no row", []change{put(root+"/decisions/open-002.md", "# OPEN-002: Who pays?\n\n- patterns: D\n")}},
 			{"a question has a file and no row, and the Decision Index is empty", []change{noRows, gone(root + "/decisions"),
 				put(root+"/decisions/open-002.md", "# OPEN-002: Who pays?\n\n- patterns: D\n")}},

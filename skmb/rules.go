@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -125,6 +126,14 @@ func (b *Base) rowFile(r row) (rec *Record, why string) {
 	if rec := b.named(name); rec != nil {
 		return rec, ""
 	}
+	if c, _ := r.cell("file"); c.Link != "" { // as editors write it
+		to, _, _ := strings.Cut(name, "#")
+		if to, err := url.PathUnescape(to); err == nil {
+			if rec := b.named(to); rec != nil {
+				return rec, ""
+			}
+		}
+	}
 	switch {
 	case name == "":
 		return nil, "the file cell is empty"
@@ -190,13 +199,16 @@ func fileWithoutRow(v *view) {
 	saidOnce := t == nil || len(t.rows) == 0 || !slices.Contains(t.columns, "id")
 	named := map[string]bool{}
 	b.fileRows(func(r row) {
-		if rec, _ := b.rowFile(r); rec != nil && r.kind != defaults {
+		if rec, _ := b.rowFile(r); rec != nil && (r.kind == decisions || r.kind == opens && isOpen(rec.ID)) {
 			named[rec.Path] = true
 		}
 	})
 	for _, kind := range []table{decisions, opens} {
 		for _, r := range b.Index.rows(kind) {
 			for _, c := range r.cells { // of a misshapen row any cell may be the id
+				if kind == opens && !isOpen(c.Text) {
+					continue // a decision has its row among the decisions
+				}
 				if !r.wellShaped() || c.Text == r.id() {
 					named[c.Text] = true
 				}

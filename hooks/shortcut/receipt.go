@@ -62,8 +62,11 @@ func (x Receipt) guard() bool {
 // long as all the rest of the shortcut.
 const maxReceipts = 256 << 10
 
-// indexName is what a watched directory holds if it is a decision base.
-const indexName = "SKMB.md"
+// indexName is what a watched directory holds if it is a decision base, with recordsName beside it.
+const (
+	indexName   = "SKMB.md"
+	recordsName = "decisions"
+)
 
 // Receipts are the file as one run of a hook sees it.
 type Receipts struct {
@@ -227,7 +230,11 @@ func (c *Receipts) OnlyOnDisk(tracked func(path string) bool) []string {
 			if top == "" {
 				continue
 			}
-			if _, err := os.Lstat(filepath.Join(top, filepath.FromSlash(index))); err == nil {
+			_, err := os.Lstat(filepath.Join(top, filepath.FromSlash(index)))
+			if err != nil { // half of a base
+				_, err = os.Lstat(filepath.Join(top, filepath.FromSlash(root), recordsName))
+			}
+			if err == nil {
 				if !tracked(index) {
 					out = append(out, root)
 				}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -184,6 +185,7 @@ func basisCheck(c *call) error {
 		}
 		seen := 0
 		for _, s := range sources {
+			s.Today = c.Now().UTC().Format(time.DateOnly)
 			found, n := b.CheckBasis(s)
 			seen += n
 			report.Add(finding.Result{Findings: found})
