@@ -267,8 +267,11 @@ func (d *draft) supersedeNamed(r *Record, done *Done) error {
 		if err != nil {
 			return err
 		}
-		if old.Status == Superseded {
+		switch old.Status {
+		case Superseded, Rejected, Withdrawn: // nothing of it holds
 			continue
+		case Proposed:
+			return &InputError{fmt.Sprintf("%s names %s under Supersedes, which is only proposed", r.ID, old.ID), "skmb withdraw " + old.ID + " --reason …, or decide it first"}
 		}
 		if err := d.markSuperseded(old, r.ID); err != nil {
 			return err

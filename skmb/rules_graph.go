@@ -153,7 +153,7 @@ func supersedeOneWay(v *view) {
 	for _, e := range b.edges(nil, nil) {
 		names[e.from.ID+" "+e.to] = true
 		old := b.byID[e.to]
-		if e.partial || old == nil || old.fields == nil || (e.from.Status != Accepted && e.from.Status != Superseded) {
+		if e.partial || old == nil || old.fields == nil || old.Status == Rejected || old.Status == Withdrawn || (e.from.Status != Accepted && e.from.Status != Superseded) {
 			continue
 		}
 		short := "SKMB" + e.from.ID[strings.LastIndexByte(e.from.ID, '-'):]
