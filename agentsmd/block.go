@@ -24,7 +24,7 @@ func marker(name, end string) string { return "<!-- " + name + ":" + end + " -->
 
 // anyMarker is what looks like a marker: a comment that begins with the name of one, whatever
 // its case, spacing, or the text behind it.
-var anyMarker = lazily(`(?i)<!--\s*(` + strings.Join(markerNames, "|") + `)\s*:\s*(start|end)\b`)
+var anyMarker = lazily(`(?i)<!--[\s\pZ]*(` + strings.Join(markerNames, "|") + `)[\s\pZ]*:[\s\pZ]*(start|end)\b`)
 
 // Rule is one bullet of the block.
 type Rule struct {
@@ -181,6 +181,16 @@ func (b *Block) read() {
 		}
 		off = next
 	}
+	slices.SortFunc(b.Foreign, func(x, y markdown.Span) int { return x.Start - y.Start })
+}
+
+// foreign is all that is neither heading, blank nor a rule that may change.
+func (b *Block) foreign() []byte {
+	var out []byte
+	for _, s := range b.Foreign {
+		out = append(out, s.In(b.src)...)
+	}
+	return out
 }
 
 func (b *Block) hasHeading(s markdown.Span) bool {

@@ -43,7 +43,7 @@ type Origins struct {
 }
 
 // mark is what any marker of a block holds: a file without it is none of our business.
-var mark = lazily(`(?i)(` + strings.Join(markerNames, "|") + `)\s*:\s*(start|end)`)
+var mark = lazily(`(?i)(` + strings.Join(markerNames, "|") + `)[\s\pZ]*:[\s\pZ]*(start|end)`)
 
 // ruleFile is one file of a tree.
 type ruleFile struct {
@@ -209,10 +209,13 @@ var ruleRows = []ruleCheck{
 			}
 			for _, r := range f.block.Rules {
 				why := boundary.Unsafe(r.Text, "rule")
+				if what := boundary.Secret(r.Text); what != "" {
+					why = "holds " + what
+				}
 				if n := utf8.RuneCountInString(r.Text); why == "" && n > maxRule {
 					why = fmt.Sprintf("has %d characters, and %d are the most", n, maxRule)
 				}
-				if why != "" && r.Plain {
+				if why != "" {
 					p.Report(finding.Finding{Path: f.path, Start: f.at(r.Lines.Start), Key: r.Text, Message: "the rule " + why, Fix: "reword it, then " + f.settle()})
 				}
 			}

@@ -72,7 +72,7 @@ var changes = map[string]struct{ fails, passes []change }{
 		passes: []change{{name: "nothing changed", before: file1(block("One.")), after: file1(block("One.")), elsewhere: true}},
 	},
 	"agentsmd/rule-text": {
-		fails:  []change{{name: "a hidden comment", before: file1(block("One <!-- x -->.")), after: file1(block("One <!-- x -->."))}, {name: "an import", before: file1(block("Read @../x.md.")), after: file1(block("Read @../x.md."))}, {name: "too long", before: file1(block(strings.Repeat("x", maxRule+1))), after: file1(block(strings.Repeat("x", maxRule+1)))}},
+		fails:  []change{{name: "a hidden comment", before: file1(block("One <!-- x -->.")), after: file1(block("One <!-- x -->."))}, {name: "an import", before: file1(block("Read @../x.md.")), after: file1(block("Read @../x.md."))}, {name: "a key", before: file1(block("Use ghp_" + strings.Repeat("a1b2", 9) + ".")), after: file1(block("Use ghp_" + strings.Repeat("a1b2", 9) + "."))}, {name: "too long", before: file1(block(strings.Repeat("x", maxRule+1))), after: file1(block(strings.Repeat("x", maxRule+1)))}},
 		passes: []change{{name: "in code", before: file1(block("Write `<b>`.")), after: file1(block("Write `<b>`."))}, {name: "as long as may be", before: file1(block(strings.Repeat("é", maxRule))), after: file1(block(strings.Repeat("é", maxRule)))}},
 	},
 	"agentsmd/size-limit": {
@@ -186,5 +186,14 @@ func TestMergedRules(t *testing.T) {
 	}
 	if n := run(block(), block("One."), block("One.")); n != 1 {
 		t.Errorf("what both sides have: %d findings", n)
+	}
+}
+
+// A line nested in a rule does not hide what the rule holds.
+func TestRuleTextOfACompoundRule(t *testing.T) {
+	odd := file1(block("One <!-- x -->.\n  - nested"))
+	found := change{before: odd, after: odd}.run()
+	if !slices.ContainsFunc(found, func(f finding.Finding) bool { return f.Code == "agentsmd/rule-text" && f.Severity == finding.Error }) {
+		t.Errorf("got %+v", found)
 	}
 }

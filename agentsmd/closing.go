@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"assent/boundary"
 	"assent/store"
 )
 
@@ -175,6 +176,7 @@ func publishes(known *Published, o *outcome, plan *Plan) (p Published, ok bool) 
 	if same && (len(after.Foreign) == 0 || j.State == Current) { // with foreign lines only where they were adopted
 		p.Body, p.Rules = digest(after.Body()), have
 	}
+	p.Rules = slices.DeleteFunc(slices.Clone(p.Rules), func(r string) bool { return boundary.Secret(r) != "" }) // it is not for us to keep
 	return p, true
 }
 

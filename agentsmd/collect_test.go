@@ -1,14 +1,18 @@
 package agentsmd
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"assent/approval"
 )
 
 // turnLine are the lines of one turn of Codex; without an answer it goes on.
@@ -354,4 +358,47 @@ func TestIdent(t *testing.T) {
 	if got := gitIn(t, l.dir, "status", "--porcelain"); got != "" {
 		t.Errorf("left is %q", got)
 	}
+}
+
+// A credential that somebody wrote into the block comes into none of our files, and what cannot be seen is
+// not agreed to.
+func TestSecretInTheBlock(t *testing.T) {
+	l := learn(t)
+	ctx := context.Background()
+	key := "ghp_" + strings.Repeat("a1b2", 9)
+	rule := "Use the token " + key + " always."
+	l.writes(l.dir, block(rule))
+	confirm := func(s approval.Statement) (approval.Given, error) {
+		return approval.Given{Method: "terminal", Statement: s}, nil
+	}
+	if _, err := l.Adopt(ctx, filepath.Join(l.dir, FileName), confirm); err == nil || !strings.HasPrefix(err.Error(), "boundary/secret-found") || strings.Contains(err.Error(), key) {
+		t.Errorf("adopted: %v", err)
+	}
+	if _, err := l.Withdraw(ctx, OwnOptions{Rule: rule, Dir: l.dir, Said: Said{Words: "away"}}); err == nil || !strings.HasPrefix(err.Error(), "boundary/secret-found") || strings.Contains(err.Error(), key) {
+		t.Errorf("withdrawn: %v", err)
+	}
+	if err := l.applies(l.one().Plan, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.applies(l.plans(l.dir, "No gofmt any more.", Remove, map[string]any{"existing_instruction": "Run gofmt."}).Plan, 1); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(l.Dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if bytes.Contains(data, []byte(key)) {
+			t.Errorf("%s has it", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	l.writes(l.dir, block("Be ki\u200bnd."))
+	if _, err := l.Adopt(ctx, filepath.Join(l.dir, FileName), confirm); !isCode(err, "rule-text") || !strings.Contains(err.Error(), `\u200b`) {
+		t.Errorf("adopted: %v", err)
+	}
+	l.sound()
 }

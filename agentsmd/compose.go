@@ -26,8 +26,8 @@ type piece struct {
 	text []byte
 	key  string // of a rule
 	rule bool
-	ours bool // it may change: it is one paragraph
-	mark byte
+	ours bool   // it may change: it is one paragraph
+	mark string // with the blanks before it
 
 	heading bool // it ends with our heading and the blank lines behind it
 }
@@ -45,9 +45,26 @@ func Compose(path string, src []byte, edits []Edit, lenient bool) (Composed, err
 }
 
 // compose is Compose on a file that was read already; without check the result is for showing
-// alone.
-func compose(b *Block, path string, src []byte, edits []Edit, lenient, check bool) (_ Composed, err error) {
-	c := composer{path: path, src: src, block: b, eol: markdown.Newline(src)}
+// alone. Beside lines of other hands a rule may have to stand apart, or at the end, so that each is
+// read as what it is.
+func compose(b *Block, path string, src []byte, edits []Edit, lenient, check bool) (out Composed, err error) {
+	for way := touching; way <= last; way++ {
+		if out, err = composeSo(b, path, src, edits, way, lenient, check || len(b.Foreign) > 0); !isFault(err, "compose-mismatch") || len(b.Foreign) == 0 {
+			break
+		}
+	}
+	return out, err
+}
+
+// Ways in which a rule comes and goes beside other lines.
+const (
+	touching = iota // without a line more
+	apart           // with a blank line where it touches others
+	last            // behind all of them
+)
+
+func composeSo(b *Block, path string, src []byte, edits []Edit, way int, lenient, check bool) (_ Composed, err error) {
+	c := composer{path: path, src: src, block: b, way: way, eol: markdown.Newline(src)}
 	if b.Present {
 		c.take()
 	} else if c.at, err = c.end(); err != nil {
@@ -72,6 +89,7 @@ type composer struct {
 	path    string
 	src     []byte
 	block   *Block
+	way     int
 	eol     string
 	at      string // what a new block begins with, behind the file's last byte
 	pieces  []piece
@@ -90,7 +108,9 @@ func (c *composer) take() {
 		if r.Lines.Start > off {
 			c.cut(off, r.Lines.Start)
 		}
-		c.pieces = append(c.pieces, piece{text: r.Lines.In(c.src), key: r.Key(), rule: true, ours: r.Plain, mark: r.mark})
+		text := r.Lines.In(c.src)
+		blanks := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+		c.pieces = append(c.pieces, piece{text: text, key: r.Key(), rule: true, ours: r.Plain, mark: string(blanks) + string(r.mark)})
 		off = r.Lines.End
 	}
 	c.cut(off, b.End.Start)
@@ -177,7 +197,11 @@ func (c *composer) edit(e Edit, lenient bool) error {
 		c.changed = true
 	}
 	for _, i := range slices.Backward(gone) {
-		c.pieces = slices.Delete(c.pieces, i, i+1)
+		if c.way == touching {
+			c.pieces = slices.Delete(c.pieces, i, i+1)
+		} else {
+			c.pieces[i] = piece{text: []byte(c.eol)}
+		}
 		c.changed = true
 	}
 	return nil
@@ -193,8 +217,8 @@ func lineEnd(line []byte, eol string) string {
 	return eol
 }
 
-func (c *composer) line(text, key string, mark byte, eol string) piece {
-	return piece{text: []byte(string(mark) + " " + text + eol), key: key, rule: true, ours: true, mark: mark}
+func (c *composer) line(text, key, mark, eol string) piece {
+	return piece{text: []byte(mark + " " + text + eol), key: key, rule: true, ours: true, mark: mark}
 }
 
 // insert puts a rule behind the last one, or behind our heading, or before the end marker.
@@ -202,7 +226,7 @@ func (c *composer) insert(text, key string) {
 	if !c.block.Present && len(c.pieces) == 0 {
 		c.pieces = []piece{{text: []byte(Heading + c.eol + c.eol)}}
 	}
-	at, mark := len(c.pieces), byte('-')
+	at, mark := len(c.pieces), "-"
 	for i, p := range c.pieces {
 		if p.rule {
 			at, mark = i+1, p.mark
@@ -212,6 +236,20 @@ func (c *composer) insert(text, key string) {
 		at = 1 + slices.IndexFunc(c.pieces, func(p piece) bool { return p.heading })
 	}
 	rule := c.line(text, key, mark, c.eol)
+	switch {
+	case c.way == apart && at < len(c.pieces) && !c.pieces[at].rule:
+		rule.text = append(rule.text, c.eol...)
+	case c.way == last:
+		at = len(c.pieces)
+		rule = c.line(text, key, "-", c.eol)
+		if at > 0 && !c.pieces[at-1].rule {
+			rule.text = append([]byte(c.eol), rule.text...)
+		}
+	}
+	if c.way != touching {
+		c.pieces = slices.Insert(c.pieces, at, rule)
+		return
+	}
 	if at < len(c.pieces) && !c.pieces[at].rule && at > 0 && c.pieces[at-1].heading && startsText(c.pieces[at].text) {
 		rule.text = append(rule.text, c.eol...) // else a paragraph behind it would go on the rule
 	}
@@ -284,13 +322,8 @@ func (c *composer) verify(out []byte) error {
 		return wrong("bytes before the block changed")
 	case b.Present && (!bytes.Equal(out[:now.Start.Start], c.src[:b.Start.Start]) || !bytes.Equal(out[now.End.End:], c.src[b.End.End:])):
 		return wrong("bytes outside of the block changed")
-	case len(now.Foreign) != len(b.Foreign):
+	case !bytes.Equal(now.foreign(), b.foreign()):
 		return wrong("lines of other hands would be read otherwise")
-	}
-	for i, f := range now.Foreign {
-		if !bytes.Equal(f.In(out), b.Foreign[i].In(c.src)) {
-			return wrong("lines of other hands would change")
-		}
 	}
 	return nil
 }

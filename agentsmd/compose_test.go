@@ -57,6 +57,15 @@ func TestCompose(t *testing.T) {
 		{"merged into the first place", block("One.", "Two.", "Three."), []Edit{{"merge", []string{"Three.", "One."}, "All."}}, block("All.", "Two."), ""},
 		{"merged into what stands there", block("One.", "All.", "Three."), []Edit{{"merge", []string{"One.", "Three."}, "All."}}, block("All."), ""},
 		{"merged into one of them", block("One.", "Two."), []Edit{{"merge", []string{"One.", "Two."}, "Two."}}, block("Two."), ""},
+		{"beside a comment, behind a rule with a child", startLine + "- B.\n  - nested\n<!-- x -->\n" + endLine, []Edit{add("One.")}, startLine + "- B.\n  - nested\n- One.\n<!-- x -->\n" + endLine, ""},
+		{"beside a numbered item", startLine + "- B.\n  - nested\n1. step\n" + endLine, []Edit{add("One.")}, startLine + "- B.\n  - nested\n- One.\n1. step\n" + endLine, ""},
+		{"beside a heading", startLine + "- B.\n  - nested\n### More\n" + endLine, []Edit{add("One.")}, startLine + "- B.\n  - nested\n- One.\n### More\n" + endLine, ""},
+		{"behind code", startLine + "    code\n" + endLine, []Edit{add("One.")}, startLine + "    code\n- One.\n" + endLine, ""},
+		{"what the next line would go on", startLine + "- A.\n- B.\n\n2. step\n" + endLine, []Edit{{"remove", []string{"B."}, ""}}, startLine + "- A.\n\n2. step\n" + endLine, ""},
+		{"it goes from between comments", startLine + "<!-- one -->\n- A.\n<!-- two -->\n" + endLine, []Edit{{"remove", []string{"A."}, ""}}, startLine + "<!-- one -->\n<!-- two -->\n" + endLine, ""},
+		{"it goes from behind a rule with a child", startLine + "- B.\n  - n\n- A.\n<!-- c -->\n" + endLine, []Edit{{"remove", []string{"A."}, ""}}, startLine + "- B.\n  - n\n<!-- c -->\n" + endLine, ""},
+		{"replaced in an indented list", startLine + "   - A.\n   - B.\n" + endLine, []Edit{{"replace", []string{"A."}, "C."}}, startLine + "   - C.\n   - B.\n" + endLine, ""},
+		{"into an indented list", startLine + "  * A.\n" + endLine, []Edit{add("One.")}, startLine + "  * A.\n  * One.\n" + endLine, ""},
 		{"a wrapped rule goes whole", startLine + "- One\n  goes on.\n- Two.\n" + endLine, []Edit{{"remove", []string{"One goes on."}, ""}}, startLine + "- Two.\n" + endLine, ""},
 		{"an old rule that is not there", block("One."), []Edit{{"remove", []string{"Two."}, ""}}, "", "rule-not-found"},
 		{"a rule with a nested list", startLine + "- One.\n  - more\n" + endLine, []Edit{{"remove", []string{"One."}, ""}}, "", "rule-compound"},
@@ -261,4 +270,47 @@ func FuzzBlock(f *testing.F) {
 			t.Fatalf("%v: %q is not in %q", err, rule, got.Bytes)
 		}
 	})
+}
+
+// Whatever lines of other hands stand in a block, a rule can come and go, and they stay.
+func TestComposeBesideForeignLines(t *testing.T) {
+	lines := []string{"- A.", "- B.", "  - nested", "  goes on", "Prose.", "### More", "1. step", "2. step", "<!-- x -->", "    code", "| a |", "|---|", "> quote", "```", "- ", "* C.", "", "", "***", "  - D."}
+	r := rand.New(rand.NewPCG(1, 2))
+	tried := 0
+	for range 20000 {
+		text := startLine + Heading + "\n\n"
+		for range r.IntN(7) {
+			text += lines[r.IntN(len(lines))] + "\n"
+		}
+		src := []byte(text + endLine)
+		b, err := ParseBlock("f", src)
+		if err != nil || !b.Present {
+			continue // an open fence
+		}
+		edits := []Edit{add("New.")}
+		for _, rule := range b.Rules {
+			if rule.Plain && r.IntN(2) == 0 {
+				edits = append(edits, Edit{"remove", []string{rule.Text}, ""})
+				break
+			}
+		}
+		tried++
+		for _, e := range edits {
+			out, err := Compose("f", src, []Edit{e}, false)
+			if isCode(err, "rule-compound") {
+				continue
+			}
+			if err != nil {
+				t.Errorf("%q, %s %q: %v", src, e.Action, e.Old, err)
+				continue
+			}
+			now, err := ParseBlock("f", out.Bytes)
+			if err != nil || !bytes.Equal(now.foreign(), b.foreign()) || now.Has(Norm("New.")) != (e.Action == "add") {
+				t.Errorf("%q, %s %q becomes %q, %v", src, e.Action, e.Old, out.Bytes, err)
+			}
+		}
+	}
+	if tried < 10000 {
+		t.Errorf("%d blocks were tried", tried)
+	}
 }

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"assent/approval"
 	"assent/boundary"
+	"assent/finding"
 	"assent/store"
 )
 
@@ -100,6 +101,11 @@ func (k *Keeper) own(ctx context.Context, o OwnOptions, event string, make func(
 	payload, err := make(s, scope)
 	if err != nil {
 		return rep, err
+	}
+	for _, text := range append([]string{o.Rule, payload.Instruction, payload.Old}, payload.OldList...) {
+		if err := tellable(text, "the rule"); err != nil {
+			return rep, err
+		}
 	}
 	words, _, _ := cleanText(o.Said.Words)
 	if words == "" {
@@ -359,6 +365,17 @@ func (a *adoption) card() string {
 	return b.String()
 }
 
+// tellable refuses a rule that must not go into the log, or that a person could not see as it is.
+func tellable(text, where string) error {
+	if what := boundary.Secret(text); what != "" {
+		return &Fault{"boundary/secret-found", fmt.Sprintf("%s holds %s, and the log would keep it", where, what), "take it out of the file by hand, and change it if it is a real one: it was shown to a program that it is not for"}
+	}
+	if finding.Clean(text) != text {
+		return fault("rule-text", "reword it in the file first", "%s holds characters that cannot be seen: %s", where, strconv.QuoteToASCII(text))
+	}
+	return nil
+}
+
 // adoption is what adopting a file would do.
 func (k *Keeper) adoption(ctx context.Context, path string, s *State) (*adoption, error) {
 	f, err := readTarget(path)
@@ -389,6 +406,10 @@ func (k *Keeper) adoption(ctx context.Context, path string, s *State) (*adoption
 		c := RuleID(KindRule, scope, r.Text)
 		if _, ok := s.RuleEvidence[c]; ok {
 			continue
+		}
+		line, _ := f.block.Position(r.Lines.Start)
+		if err := tellable(r.Text, fmt.Sprintf("%s:%d", path, line)); err != nil {
+			return nil, err
 		}
 		a.Hand = append(a.Hand, r.Text)
 		a.effects = append(a.effects, Effect{Op: opLift, IDs: []string{c}}, Effect{Op: opRule, ID: c, Rule: &RuleEvidence{Path: path, Scope: scope, Text: r.Text, Hand: true, Evidence: []Evidence{}, Replaced: []string{}, UpdatedAt: at}})

@@ -200,12 +200,14 @@ func (p *Plan) renew(id string, s *State) {
 // label is what a difference calls a file: its name, with the directory that it is in.
 func label(path string) string { return filepath.Base(filepath.Dir(path)) + "/" + filepath.Base(path) }
 
-// unified is the difference of two texts of a file, with 3 lines of context.
+// unified is the difference of two texts of a file, with 3 lines of context. It is kept in plans, log and
+// reports, so a credential that stands in the file is none in it.
 func unified(path string, before, after []byte) string {
 	if string(before) == string(after) {
 		return ""
 	}
-	return string(diff.Diff("a/"+path, before, "b/"+path, after))
+	text, _ := boundary.Redact(string(diff.Diff("a/"+path, before, "b/"+path, after)))
+	return text
 }
 
 // issues collects what is wrong with a plan.

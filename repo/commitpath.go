@@ -34,7 +34,7 @@ var (
 	ErrHookChanged = errors.New("a hook of this repository changed what was to be committed")
 	ErrCommit      = errors.New("the commit could not be made")
 	ErrMoved       = errors.New("HEAD or the index changed meanwhile: look again")
-	ErrLocked      = errors.New("another Git command holds the index")
+	ErrLocked      = errors.New("another Git command holds the index or HEAD")
 )
 
 // Unmerged is the reason of an Unsuitable that has a conflict.
@@ -205,7 +205,7 @@ func (r *Repo) PathEntry(ctx context.Context, name string) (e PathEntry, err err
 		case s.Stage != 0:
 			return e, &Unsuitable{name, Unmerged, "resolve the conflict, then git add " + name}
 		case s.Skip:
-			return e, refuse("it is not checked out, or assumed to be unchanged", "git update-index --no-skip-worktree --no-assume-unchanged "+name)
+			return e, refuse("it is not checked out, or assumed to be unchanged", "git update-index --no-skip-worktree "+name+" && git update-index --no-assume-unchanged "+name+"; in a sparse checkout: git sparse-checkout add "+name)
 		}
 		inIndex = &staged[i]
 	}
@@ -405,7 +405,7 @@ func (p *Pending) hooks(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("the hook %s: %w", args[0], err)
 		}
 		if out.Code != 0 {
-			return "", fmt.Errorf("%w: %s ended with %d\n%s%s", ErrHook, args[0], out.Code, out.Stdout, strings.TrimRight(out.Stderr, "\n"))
+			return "", fmt.Errorf("%w: %s ended with %d\n%s", ErrHook, args[0], out.Code, lastLines(string(out.Stdout)+out.Stderr, 20))
 		}
 	}
 	check := p.repo.command("write-tree")
@@ -422,6 +422,15 @@ func (p *Pending) hooks(ctx context.Context) (string, error) {
 		err = fmt.Errorf("%w: one of them left no message", ErrHook)
 	}
 	return string(message), err
+}
+
+// lastLines are the last lines of what a program printed.
+func lastLines(text string, most int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if len(lines) > most {
+		lines = append([]string{"…"}, lines[len(lines)-most:]...)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // commitTree makes the commit, signed if the configuration says so.

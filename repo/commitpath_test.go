@@ -295,6 +295,9 @@ func TestCommitPathRefuses(t *testing.T) {
 		{"a hook that says no", ErrHook, func(s *sandbox) { s.hook("pre-commit", "echo no >&2; exit 1\n") }},
 		{"a hook that empties the message", ErrHook, func(s *sandbox) { s.hook("prepare-commit-msg", ": > \"$1\"\n") }},
 		{"a message hook that says no", ErrHook, func(s *sandbox) { s.hook("commit-msg", "exit 1\n") }},
+		{"a hook of refs that says no", ErrCommit, func(s *sandbox) { s.hook("reference-transaction", "test \"$1\" != prepared || { echo no >&2; exit 1; }\n") }},
+		{"a lock that was left on HEAD", ErrLocked, func(s *sandbox) { s.write(".git/HEAD.lock", "") }},
+		{"a lock that was left on the branch", ErrLocked, func(s *sandbox) { s.write(".git/refs/heads/main.lock", "") }},
 		{"a hook that stages something else", ErrHookChanged, func(s *sandbox) { s.hook("pre-commit", "echo more > other.go; git add other.go\n") }},
 		{"a signature that fails", ErrCommit, func(s *sandbox) {
 			s.git("config", "commit.gpgsign", "true")
@@ -488,5 +491,19 @@ func TestPublishStoppedLate(t *testing.T) {
 	}
 	if locks, _ := filepath.Glob(filepath.Join(s.dir, ".git/*.lock")); len(locks) > 0 {
 		t.Errorf("%q is left", locks)
+	}
+}
+
+// A hook that ends well has said yes, whatever it left running; of one that says no the last lines are told.
+func TestHooksThatTalk(t *testing.T) {
+	s := agents(t)
+	s.hook("pre-commit", "sleep 300 &\nexit 0\n")
+	if _, err := s.commitPath(s.open(), "AGENTS.md", nil); err != nil {
+		t.Fatal(err)
+	}
+	s.hook("pre-commit", "seq 4000 >&2; echo the real reason >&2; exit 1\n")
+	_, err := s.commitPath(s.open(), "AGENTS.md", nil)
+	if !errors.Is(err, ErrHook) || !strings.HasSuffix(err.Error(), "\n4000\nthe real reason") || len(err.Error()) > 500 {
+		t.Errorf("%.300v", err)
 	}
 }

@@ -62,7 +62,15 @@ func (p *Pending) Publish(ctx context.Context) (id string, err error) {
 	}
 	ctx = context.WithoutCancel(ctx) // HEAD may have moved: from here on it is carried to its end
 	if err != nil {
-		if head, herr := p.repo.Resolve(ctx, "HEAD"); herr != nil || head != p.ID {
+		head, herr := p.repo.Resolve(ctx, "HEAD")
+		var unknown *UnknownRevision
+		switch {
+		case herr == nil && head == p.ID:
+		case (herr == nil || errors.As(herr, &unknown)) && head == p.old && strings.Contains(out.Stderr, ".lock"): // a ref is held, or was left so
+			return "", fmt.Errorf("%w: %s", ErrLocked, out.Stderr)
+		case (herr == nil || errors.As(herr, &unknown)) && head == p.old && out.Code != 0: // a hook refused it, or the disk is full
+			return "", fmt.Errorf("%w: HEAD cannot be moved: %s", ErrCommit, out.Stderr)
+		default:
 			return "", err
 		}
 	}

@@ -4,13 +4,13 @@
 package repo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,7 +19,7 @@ const (
 	ReadTimeout  = 10 * time.Second
 	WriteTimeout = 60 * time.Second
 	maxOutput    = 8 << 20  // collected whole
-	maxStderr    = 64 << 10 // kept of stderr
+	maxStderr    = 64 << 10 // kept of stderr, the last
 )
 
 // Command is one process: an argument vector, never a shell line.
@@ -37,7 +37,7 @@ type Command struct {
 type Output struct {
 	Code   int
 	Stdout []byte
-	Stderr string // at most 64 KiB
+	Stderr string // the last 64 KiB
 }
 
 // ErrTimeout and ErrTooMuch stop a process that is slow or talkative.
@@ -93,6 +93,8 @@ func Run(ctx context.Context, c Command) (Output, error) {
 		return out, fmt.Errorf("%s: %w", commandLine(c), ErrTimeout)
 	case errors.As(waitErr, &exit):
 		out.Code = exit.ExitCode()
+	case errors.Is(waitErr, exec.ErrWaitDelay): // it ended, and left a process behind that holds its stderr
+		out.Code = cmd.ProcessState.ExitCode()
 	case waitErr != nil:
 		return out, fmt.Errorf("%s: %w", commandLine(c), waitErr)
 	}
@@ -118,15 +120,27 @@ func LookPath(name string) (string, error) { return exec.LookPath(name) }
 
 func commandLine(c Command) string { return strings.Join(append([]string{c.Name}, c.Args...), " ") }
 
-// tail keeps the first bytes of stderr and lets the rest go.
-type tail struct{ buf bytes.Buffer }
+// tail keeps the last bytes of stderr: what a program says last is why it ended.
+type tail struct {
+	mu  sync.Mutex // a process that was left behind may write still
+	buf []byte
+}
 
 func (t *tail) Write(p []byte) (int, error) {
-	t.buf.Write(p[:min(len(p), maxStderr-t.buf.Len())])
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p[max(0, len(p)-maxStderr):]...)
+	if len(t.buf) > 2*maxStderr {
+		t.buf = append(t.buf[:0], t.buf[len(t.buf)-maxStderr:]...)
+	}
 	return len(p), nil
 }
 
-func (t *tail) String() string { return strings.TrimSpace(t.buf.String()) }
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.buf[max(0, len(t.buf)-maxStderr):]))
+}
 
 // GitError is a git command that ended with a non-zero code.
 type GitError struct {

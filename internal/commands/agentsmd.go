@@ -436,7 +436,7 @@ func (c *call) report(rep agentsmd.Report) error {
 			c.say("note: %s", n)
 		}
 		if r.Error != nil {
-			c.say("%s", finding.CleanLines(r.Error.Message))
+			c.sayLines(r.Error.Message)
 			if r.Error.Hint != "" {
 				c.say("hint: %s", finding.CleanLines(r.Error.Hint))
 			}

@@ -148,7 +148,7 @@ func (c *call) plan(k *agentsmd.Keeper, out agentsmd.Planned) error {
 	}
 	if out.Exit != 0 {
 		for _, e := range out.Errors {
-			c.say("%s", finding.CleanLines(e.Message))
+			c.sayLines(e.Message)
 			if e.Hint != "" {
 				c.say("hint: %s", finding.CleanLines(e.Hint))
 			}

@@ -340,6 +340,9 @@ func (c *call) say(format string, args ...any) {
 	fmt.Fprintln(c.Stderr, finding.Clean(fmt.Sprintf(format, args...)))
 }
 
+// sayLines writes a message of several lines to stderr.
+func (c *call) sayLines(text string) { fmt.Fprintln(c.Stderr, finding.CleanLines(text)) }
+
 // out writes a line of the result to stdout.
 func (c *call) out(format string, args ...any) {
 	fmt.Fprintln(c.Stdout, finding.Clean(fmt.Sprintf(format, args...)))
