@@ -230,8 +230,12 @@ var ruleRows = []ruleCheck{
 			if !f.present() || len(f.src) <= maxGrown {
 				return nil
 			}
-			grew := len(p.Parents) > 0
-			for _, parent := range p.Parents {
+			parents := p.Parents
+			if len(parents) == 0 { // the files on disk are held to what they would be committed onto
+				parents = c.Also
+			}
+			grew := len(parents) > 0
+			for _, parent := range parents {
 				old, err := c.file(parent, f.path)
 				if err != nil {
 					return err

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -107,9 +108,38 @@ func (s *Store) readJournal() (*journal, error) {
 		err = json.Unmarshal(data, &j, json.RejectUnknownMembers(true))
 	}
 	if err != nil || j.Version != 1 || len(j.Ops) == 0 || slices.ContainsFunc(j.Ops, foreign) {
-		return nil, fmt.Errorf("%s cannot be read: %w", journalFile, errors.Join(err, ErrRecovery))
+		return nil, &JournalDamaged{filepath.Join(s.o.Private, filepath.FromSlash(journalFile)), err}
 	}
 	return &j, nil
+}
+
+// JournalDamaged is a journal that is not what the store wrote: what was interrupted cannot be told.
+type JournalDamaged struct {
+	Path string
+	Err  error // nil: it can be read, and makes no sense
+}
+
+func (e *JournalDamaged) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s cannot be read: %v", e.Path, e.Err)
+	}
+	return e.Path + " is no journal"
+}
+
+// Unwrap says that it is a change which was interrupted.
+func (e *JournalDamaged) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrRecovery}
+	}
+	return []error{ErrRecovery, e.Err}
+}
+
+// Code is that of a change that was interrupted.
+func (e *JournalDamaged) Code() string { return ErrRecovery.code }
+
+// Hint is the way out.
+func (e *JournalDamaged) Hint() string {
+	return "nothing can be completed any more: look at " + filepath.Dir(e.Path) + ", move the journal elsewhere, and run `recover` again; files stay as they are on disk"
 }
 
 // foreign reports an operation that the store never writes into a journal.

@@ -186,7 +186,8 @@ func (c *call) refusal(err error) error {
 	if errors.As(err, &heads) || errors.As(err, &log) {
 		err = &failure{exitCode(err), err, "restore it from a backup; if there is none, agentsmd recover --set-log-aside, on your own terminal"}
 	}
-	if errors.Is(err, store.ErrRecovery) || errors.Is(err, store.ErrConflict) {
+	var journal *store.JournalDamaged
+	if !errors.As(err, &journal) && (errors.Is(err, store.ErrRecovery) || errors.Is(err, store.ErrConflict)) {
 		err = &failure{exitCode(err), errors.New(strings.ReplaceAll(err.Error(), "assent recover", "agentsmd recover")), "agentsmd recover"}
 	}
 	if asJSON, jsonErr := c.json(); jsonErr != nil || !asJSON {
