@@ -115,6 +115,11 @@ func (k *Keeper) finish(ctx context.Context, o *outcome, plan *Plan) string {
 		o.after = now
 		return fmt.Sprintf("%s was committed as %.10s, and edited since", j.Path, j.Commit)
 	}
+	if now == nil && !j.Existed || j.Existed && digest(now) == j.Before { // it was brought back already
+		o.rollback = "done"
+		o.err = fault("interrupted", "", "%s is as it was: the call was stopped before it could say why", j.Path)
+		return j.Path + " was brought back"
+	}
 	if digest(now) != j.After {
 		o.err = fault("target-changed", "", "%s was edited while a change of it was interrupted", j.Path)
 		return j.Path + " was edited meanwhile and is left as it is"

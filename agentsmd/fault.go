@@ -163,6 +163,7 @@ var refusals = []refusal{
 	{"hook-changed-index", 4, "a hook changed what was to be committed", "take that out of the hook, or --no-commit"},
 	{"commit-failed", 3, "the commit could not be made", "mend what Git says, then apply again"},
 	{"head-moved", 4, "HEAD or the index moved meanwhile", "apply again"},
+	{"interrupted", 4, "the call was stopped after it had brought the file back", "apply again"},
 	{"rollback-incomplete", 4, "the file was edited while it was to be brought back", "compare it with the original that is named"},
 	{"not-closed", 3, "files were changed, and that could not be noted", "mend what the message says, then `agentsmd recover`"},
 	{"state-corrupt", 3, "the state cannot be read", "`agentsmd recover --rebuild-state` makes it again from the log"},

@@ -672,6 +672,42 @@ func TestNotClosedConverges(t *testing.T) {
 	l.sound()
 }
 
+// A call that dies after it has brought a file back is no edit of the user's.
+func TestDiesAfterRollback(t *testing.T) {
+	l := learn(t)
+	l.repository()
+	p := l.one()
+	l.hook("pre-commit", "exit 1\n")
+	before := l.file(l.dir)
+	l.Step = func(at string) error {
+		if at == "closing" {
+			return errCrash
+		}
+		return nil
+	}
+	if err := l.applies(p.Plan, 1); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	l.Step = nil
+	if err := l.Recover(context.Background()); err != nil || len(l.Done) != 1 || !strings.HasSuffix(l.Done[0], "was brought back") || l.file(l.dir) != before {
+		t.Errorf("%v, %q", err, l.Done)
+	}
+	told := false
+	reports, _ := filepath.Glob(filepath.Join(l.Dir, "reports", "*.json"))
+	for _, name := range reports {
+		data, err := os.ReadFile(name)
+		told = told || err == nil && strings.Contains(string(data), `"agentsmd/interrupted"`)
+	}
+	if !told {
+		t.Errorf("none of %q says so", reports)
+	}
+	l.hook("pre-commit", "exit 0\n")
+	if err := l.applies(p.Plan, 1); err != nil || l.file(l.dir) == before {
+		t.Errorf("applied again: %v", err)
+	}
+	l.sound()
+}
+
 // candidate submits a decision that proposes a rule for all projects.
 func (l *learner) candidate() {
 	l.t.Helper()
