@@ -332,7 +332,11 @@ func readBatch(r *store.Reader, s *State, run string) (*Batch, string, error) {
 		return nil, "", err
 	}
 	if string(f.Digest) != state.Batch {
-		return nil, "", fault("batch-changed", "", "the batch of %s is not what was collected", run)
+		next := "" // what is not settled is collected again
+		if state.Published {
+			next = again("PLAN")
+		}
+		return nil, "", fault("batch-changed", next, "the batch of %s is not what was collected", run)
 	}
 	b := &Batch{}
 	if err := readDocument("batch.json", f.Data, b); err != nil {

@@ -163,7 +163,7 @@ func readPlan(r *store.Reader, s *State, name string) (id string, p *Plan, err e
 		return "", nil, err
 	}
 	if string(f.Digest) != s.Plans[id].SHA256 {
-		return "", nil, fault("plan-changed", "", "the plan %s is not what was printed", id)
+		return "", nil, fault("plan-changed", again(id), "the plan %s is not what was printed", id)
 	}
 	p = &Plan{}
 	if err = readDocument("the plan "+id, f.Data, p); err == nil {
@@ -195,6 +195,11 @@ func (p *Plan) renew(id string, s *State) {
 		p.Guard.Scopes[to] += p.Guard.Scopes[from]
 		delete(p.Guard.Scopes, from)
 	}
+}
+
+// again is the way on from a plan that is lost, whose records are settled.
+func again(plan string) string {
+	return fmt.Sprintf("restore it from a backup; if there is none, close its items (agentsmd reject %s N --reason …), and review the words once more: agentsmd collect --include processed", plan)
 }
 
 // label is what a difference calls a file: its name, with the directory that it is in.
