@@ -197,7 +197,7 @@ func (c *composer) edit(e Edit, lenient bool) error {
 		c.changed = true
 	}
 	for _, i := range slices.Backward(gone) {
-		if c.way == touching {
+		if c.way == touching { // else the lines around it may be read as one
 			c.pieces = slices.Delete(c.pieces, i, i+1)
 		} else {
 			c.pieces[i] = piece{text: []byte(c.eol)}
@@ -235,22 +235,14 @@ func (c *composer) insert(text, key string) {
 	if none := !slices.ContainsFunc(c.pieces, func(p piece) bool { return p.rule }); none && c.block.heading >= 0 {
 		at = 1 + slices.IndexFunc(c.pieces, func(p piece) bool { return p.heading })
 	}
+	if c.way == last {
+		at, mark = len(c.pieces), "-"
+	}
 	rule := c.line(text, key, mark, c.eol)
-	switch {
-	case c.way == apart && at < len(c.pieces) && !c.pieces[at].rule:
-		rule.text = append(rule.text, c.eol...)
-	case c.way == last:
-		at = len(c.pieces)
-		rule = c.line(text, key, "-", c.eol)
-		if at > 0 && !c.pieces[at-1].rule {
-			rule.text = append([]byte(c.eol), rule.text...)
-		}
-	}
-	if c.way != touching {
-		c.pieces = slices.Insert(c.pieces, at, rule)
-		return
-	}
-	if at < len(c.pieces) && !c.pieces[at].rule && at > 0 && c.pieces[at-1].heading && startsText(c.pieces[at].text) {
+	switch other := func(i int) bool { return i >= 0 && i < len(c.pieces) && !c.pieces[i].rule }; {
+	case c.way == last && other(at-1):
+		rule.text = append([]byte(c.eol), rule.text...)
+	case other(at) && (c.way == apart || at > 0 && c.pieces[at-1].heading && startsText(c.pieces[at].text)):
 		rule.text = append(rule.text, c.eol...) // else a paragraph behind it would go on the rule
 	}
 	c.pieces = slices.Insert(c.pieces, at, rule)

@@ -295,7 +295,9 @@ func TestCommitPathRefuses(t *testing.T) {
 		{"a hook that says no", ErrHook, func(s *sandbox) { s.hook("pre-commit", "echo no >&2; exit 1\n") }},
 		{"a hook that empties the message", ErrHook, func(s *sandbox) { s.hook("prepare-commit-msg", ": > \"$1\"\n") }},
 		{"a message hook that says no", ErrHook, func(s *sandbox) { s.hook("commit-msg", "exit 1\n") }},
-		{"a hook of refs that says no", ErrCommit, func(s *sandbox) { s.hook("reference-transaction", "test \"$1\" != prepared || { echo no >&2; exit 1; }\n") }},
+		{"a hook of refs that says no", ErrCommit, func(s *sandbox) {
+			s.hook("reference-transaction", "test \"$1\" != prepared || { echo no >&2; exit 1; }\n")
+		}},
 		{"a lock that was left on HEAD", ErrLocked, func(s *sandbox) { s.write(".git/HEAD.lock", "") }},
 		{"a lock that was left on the branch", ErrLocked, func(s *sandbox) { s.write(".git/refs/heads/main.lock", "") }},
 		{"a hook that stages something else", ErrHookChanged, func(s *sandbox) { s.hook("pre-commit", "echo more > other.go; git add other.go\n") }},
