@@ -254,7 +254,7 @@ func Signers(tree finding.Tree, c config.Config) (s approval.Signers, err error)
 func Action(fs []finding.Finding) string {
 	var ids []string
 	for _, f := range fs {
-		if f.Code == "skmb/unresolved" {
+		if f.Code == "skmb/unresolved" && !f.Baselined {
 			if id := skmb.FindingID(f); id != "" {
 				ids = append(ids, id)
 			}

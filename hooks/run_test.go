@@ -146,6 +146,7 @@ func TestAction(t *testing.T) {
 		{"one record", "skmb approve SKMB-2026-06-11-001", unresolved("1")},
 		{"two records", "skmb approve SKMB-2026-06-11-001 SKMB-2026-06-11-002", unresolved("1", "2")},
 		{"many records", "SKMB-2026-06-11-005 …", unresolved("1", "2", "3", "4", "5", "6")},
+		{"one that is known, and something else", "commit again", []finding.Finding{{Code: "skmb/unresolved", Key: "SKMB-2026-06-11-001 0123456789abcdef", Baselined: true}, {Code: "skmb/row-shape"}}},
 		{"something else", "commit again", []finding.Finding{{Code: "skmb/row-shape"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

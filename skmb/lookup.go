@@ -93,6 +93,9 @@ func (b *Base) criteria(q Query) ([]criterion, error) {
 	if q.Event != "" {
 		out = append(out, criterion{"event " + q.Event, func(r *Record) bool { return b.namesWord(r, q.Event, "event") }})
 	}
+	if q.State != "" && q.Event != "" {
+		out = append(out, criterion{fmt.Sprintf("%s in state %s", q.Event, q.State), func(r *Record) bool { return b.namesStep(r, q.State, q.Event) }})
+	}
 	if q.Path != "" {
 		out = append(out, criterion{"path " + q.Path, func(r *Record) bool { return r.coversPath(q.Path) }})
 	}
@@ -105,6 +108,26 @@ func (b *Base) criteria(q Query) ([]criterion, error) {
 		return nil, &InputError{"nothing was asked for", "skmb lookup --pattern F --path notifier/x.go"}
 	}
 	return out, nil
+}
+
+// namesStep reports whether a state and an event stand in one transition that rests on the record; where
+// none of its transitions has either, its own text decides.
+func (b *Base) namesStep(r *Record, state, event string) bool {
+	is := func(row row, column, word string) bool {
+		return strings.EqualFold(strings.TrimSpace(row.text(column)), word)
+	}
+	some := false
+	for _, row := range b.Index.rows(transitions) {
+		if !slices.ContainsFunc(References(row.text("source")), func(ref Reference) bool { return slices.Contains(b.resolve(ref.Text), r.ID) }) {
+			continue
+		}
+		in, on := is(row, "from_state", state) || is(row, "to_state", state), is(row, "event", event)
+		if in && on {
+			return true
+		}
+		some = some || in || on
+	}
+	return !some
 }
 
 // namesWord reports whether a transition that rests on the record has the word in one of

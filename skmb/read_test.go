@@ -599,3 +599,17 @@ func TestSupersedesIsReadByItsStructure(t *testing.T) {
 		}
 	}
 }
+
+// A state and an event are covered by one transition, not by two that have one of them each.
+func TestLookupOfAStep(t *testing.T) {
+	b := load(t, setting(swap(indexFile, "| T-1 | pending | timeout | denied | write an audit event | SKMB-2026-06-11-001 |", "| T-1 | pending | timeout | denied | write an audit event | SKMB-2026-06-11-001 |\n| T-2 | retrying | crash | failed | - | SKMB-2026-06-11-001 |")).tree)
+	for _, c := range []struct {
+		state, event string
+		exact        bool
+	}{{"pending", "timeout", true}, {"retrying", "crash", true}, {"failed", "crash", true}, {"pending", "crash", false}, {"retrying", "timeout", false}} {
+		hits, err := b.Lookup(Query{State: c.state, Event: c.event})
+		if err != nil || len(hits) == 0 || hits[0].ID != "SKMB-2026-06-11-001" || hits[0].Exact != c.exact {
+			t.Errorf("%s in %s: %+v, %v", c.event, c.state, hits, err)
+		}
+	}
+}

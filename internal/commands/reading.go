@@ -69,10 +69,7 @@ func (c *call) load(run func(r *repo.Repo, b *skmb.Base) error) error {
 		if err != nil {
 			return err
 		}
-		if err := run(r, b); err != nil {
-			return err
-		}
-		return c.unread(b)
+		return c.whole(run(r, b), b)
 	})
 }
 
@@ -101,10 +98,23 @@ func (c *call) loadAll(run func(r *repo.Repo, conf config.Config, all []*skmb.Ba
 			all = append(all, b)
 		}
 	}
-	if err := run(r, conf, all); err != nil {
+	return c.whole(run(r, conf, all), all...)
+}
+
+// whole is what a reading verb ends with: an answer, also that there is none, is not whole if something of
+// the bases could not be read.
+func (c *call) whole(err error, all ...*skmb.Base) error {
+	var none *skmb.InputError
+	switch unread := c.unread(all...); {
+	case unread == nil:
 		return err
+	case errors.As(err, &none):
+		return &failure{finding.ExitUnchecked, err, "mend what cannot be read: it may be what you look for"}
+	case err != nil:
+		return err
+	default:
+		return unread
 	}
-	return c.unread(all...)
 }
 
 // unread names what of the bases could not be read: an answer without it is not whole.
