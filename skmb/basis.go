@@ -66,7 +66,7 @@ func ParseBasis(text string) []Basis {
 			out = append(out, b)
 		case strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~"):
 			end := closingFence(lines, i)
-			if first := firstFilled(lines, i+1, end); first < end && strings.HasPrefix(lines[first], "decision_basis:") {
+			if first := firstKey(lines, i+1, end); first < end && strings.HasPrefix(lines[first], "decision_basis:") {
 				out = append(out, fencedBasis(lines[first:end], first+1))
 				i = end
 			}
@@ -87,8 +87,12 @@ func closingFence(lines []string, open int) int {
 	return len(lines)
 }
 
-func firstFilled(lines []string, from, to int) int {
-	for from < to && strings.TrimSpace(lines[from]) == "" {
+// firstKey is the first line of YAML that is not blank, a comment or the mark of a document.
+func firstKey(lines []string, from, to int) int {
+	for from < to {
+		if l := strings.TrimSpace(lines[from]); l != "" && l != "---" && !strings.HasPrefix(l, "#") {
+			break
+		}
 		from++
 	}
 	return from

@@ -203,3 +203,12 @@ func TestThePermissionOfADefault(t *testing.T) {
 		}
 	}
 }
+
+// A mapping in a fence is a block also where comments or the mark of a document come first.
+func TestBasisBehindComments(t *testing.T) {
+	for _, before := range []string{"", "\n", "---\n", "# why\n\n---\n# so\n"} {
+		if got := ParseBasis("```yaml\n" + before + "decision_basis:\n  patterns: F\n```\n"); len(got) != 1 || got[0].Values["patterns"] != "F" {
+			t.Errorf("%q: %+v", before, got)
+		}
+	}
+}

@@ -795,6 +795,7 @@ var fixtures = map[string]struct{ fails, passes []fixture }{
 			{"another event", []change{addRow("T-1", "| T-2 | pending | crash | pending | - | SKMB-002 |")}},
 			{"the same state twice", []change{addRow("T-1", "| T-2 | pending | timeout | Denied | - | SKMB-002 |")}},
 			{"unchanged", []change{addRow("T-1", "| T-2 | pending | timeout | unchanged | - | SKMB-002 |")}},
+			{"unchanged, in more words", []change{addRow("T-1", "| T-2 | pending | timeout | unchanged (stays) | - | SKMB-002 |")}},
 			{"from any state", []change{addRow("T-1", "| T-2 | any | timeout | pending | - | SKMB-002 |")}},
 			{"x or y", []change{addRow("T-1", "| T-2 | pending | timeout | pending or denied | - | SKMB-002 |")}},
 			{"one rests on nothing that is decided", []change{addRow("T-1", "| T-2 | pending | timeout | pending | - | the review |")}},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"assent/finding"
 )
@@ -250,10 +251,11 @@ func anyOf(ids []string) string {
 func anyState(s string) bool {
 	s = strings.ToLower(strings.TrimSpace(s))
 	switch s {
-	case "any", "unchanged", "*", "[*]", "-", "none", "":
+	case "*", "[*]", "-", "none", "":
 		return true
 	}
-	return strings.Contains(s, " or ")
+	first := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
+	return len(first) > 0 && (first[0] == "any" || first[0] == "unchanged") || strings.Contains(s, " or ")
 }
 
 func transitionConflict(v *view) {
