@@ -20,6 +20,7 @@ type Report struct {
 	Verbose  bool     // text: info findings too
 	Color    bool     // text
 	Summary  bool     // text: the closing line that says what was examined
+	Open     int      // text: questions that nobody has answered, shown in that line
 	FailOn   Severity // from which severity on the gate says no; Off: Error
 	LastHint string
 	Rules    []Check  // what ran
@@ -117,6 +118,9 @@ func (r Report) writeSummary(w io.Writer) {
 	}
 	if n := len(r.Unchecked); n > 0 {
 		fmt.Fprintf(w, ", %d not checked", n)
+	}
+	if r.Open > 0 {
+		fmt.Fprintf(w, ", %s", Count(r.Open, "open question"))
 	}
 	fmt.Fprintln(w)
 }

@@ -175,6 +175,23 @@ func (x *Index) readTable(kind table, s markdown.Section) (t *indexTable, second
 	return t, second
 }
 
+// OpenQuestions counts the rows of the open questions of a base: what a summary shows. A base that is not
+// there or cannot be read has none; the checks say so.
+func OpenQuestions(tree finding.Tree, root string) (n int) {
+	name := IndexPath(root)
+	data, err := tree.ReadFile(name)
+	if err != nil {
+		return 0
+	}
+	x, _ := parseIndex(name, data)
+	for _, r := range x.rows(opens) {
+		if isOpen(r.id()) {
+			n++
+		}
+	}
+	return n
+}
+
 // rows returns the rows of a table, none if the index does not have it.
 func (x *Index) rows(kind table) []row {
 	if x == nil || x.tables[kind] == nil {

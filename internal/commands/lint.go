@@ -160,6 +160,11 @@ func (c *call) judge(r *repo.Repo, area string) (finding.Report, error) {
 		return report, err
 	}
 	t.NothingExamined(&report)
+	if strings.HasPrefix("skmb/", area) {
+		for _, root := range t.Config.Skmb.Roots {
+			report.Open += skmb.OpenQuestions(t.Tree(), root)
+		}
+	}
 	if err := c.onlyOf(r, t, &report); err != nil {
 		return report, err
 	}
