@@ -159,6 +159,9 @@ func TestResolveConflicts(t *testing.T) {
 	}{
 		{"a row on each side", table + hunk("| A-1 | x | s | F | decisions/1.md |\n", "| A-2 | x | s | F | decisions/2.md |\n"), table + "| A-1 | x | s | F | decisions/1.md |\n| A-2 | x | s | F | decisions/2.md |\n", 0},
 		{"diff3", table + "<<<<<<< HEAD\n" + race("accepted", "s") + "||||||| base\n" + race("proposed", "s") + "=======\n" + race("proposed", "s") + ">>>>>>> x\n", table + race("accepted", "s"), 0},
+		{"diff3, one side took a row out", table + "<<<<<<< HEAD\n||||||| base\n| OPEN-001 | x | s | F | - |\n=======\n| OPEN-001 | x | s | F | - |\n| OPEN-002 | x | s | F | - |\n>>>>>>> x\n", table + "| OPEN-002 | x | s | F | - |\n", 0},
+		{"diff3, the other side did", table + "<<<<<<< HEAD\n| OPEN-001 | x | s | F | - |\n| OPEN-002 | x | s | F | - |\n||||||| base\n| OPEN-001 | x | s | F | - |\n=======\n>>>>>>> x\n", table + "| OPEN-002 | x | s | F | - |\n", 0},
+		{"diff3, one side took out what the other changed", table + "<<<<<<< HEAD\n||||||| base\n| OPEN-001 | x | s | F | - |\n=======\n| OPEN-001 | x | t | F | - |\n>>>>>>> x\n", "", 1},
 		{"the file decides, whatever the scope says", table + hunk(race("proposed", "accepted uploads"), race("accepted", "accepted uploads")), table + race("accepted", "accepted uploads"), 0},
 		{"hand-written cells differ", table + hunk(race("accepted", "ours"), race("accepted", "theirs")), "", 1},
 		{"one id, two files", table + hunk("| SKMB-2026-06-11-009 | x | s | F | decisions/a.md |\n", "| SKMB-2026-06-11-009 | x | s | F | decisions/b.md |\n"), table + "| SKMB-2026-06-11-009 | x | s | F | decisions/a.md |\n| SKMB-2026-06-11-009 | x | s | F | decisions/b.md |\n", 0},

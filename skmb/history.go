@@ -75,6 +75,9 @@ func (w *Writer) Backfill(ctx context.Context, h History) (Done, error) {
 				continue
 			}
 			value := r.value("commit")
+			if value == "" && len(hashes(r.value("commits"))) > 0 {
+				continue // it says so in its own way
+			}
 			gone := slices.DeleteFunc(hashes(value), func(x string) bool { return !slices.Contains(unknown, x) })
 			if len(gone) == 0 && !pendingWord().MatchString(value) && value != "" {
 				continue

@@ -184,10 +184,10 @@ func (b *Base) ResolveConflicts(text string) (out string, resolved, left int) {
 			result.WriteString(lines[i])
 			continue
 		}
-		ours, theirs, end, ok := conflict(lines, i)
+		c, end, ok := conflict(lines, i)
 		var rows []string
-		if ok = ok && fence == "" && isTableLine(before) && allRows(ours) && allRows(theirs); ok {
-			rows, ok = b.unite(ours, theirs)
+		if ok = ok && fence == "" && isTableLine(before) && allRows(c.ours) && allRows(c.theirs); ok {
+			rows, ok = b.unite(c)
 		}
 		if !ok {
 			left++
@@ -235,39 +235,71 @@ func rowCells(line string) []string {
 	return cells
 }
 
-// conflict reads the two sides of the conflict that opens at a line; end is its last line.
-func conflict(lines []string, open int) (ours, theirs []string, end int, ok bool) {
-	side := &ours
+// sides are those of a conflict. What both came from is told by some of Git's styles of conflict alone.
+type sides struct {
+	ours, theirs, base []string
+	based              bool
+}
+
+// conflict reads the conflict that opens at a line; end is its last line.
+func conflict(lines []string, open int) (c sides, end int, ok bool) {
+	side := &c.ours
 	for i := open + 1; i < len(lines); i++ {
 		switch {
 		case strings.HasPrefix(lines[i], "|||||||"):
-			side = nil
+			side, c.based = &c.base, true
 		case strings.HasPrefix(lines[i], "=======") && strings.TrimRight(lines[i], "\r\n") == "=======":
-			side = &theirs
+			side = &c.theirs
 		case strings.HasPrefix(lines[i], ">>>>>>>"):
-			return ours, theirs, i, true
-		case side != nil:
+			return c, i, true
+		default:
 			*side = append(*side, lines[i])
 		}
 	}
-	return nil, nil, len(lines) - 1, false
+	return sides{}, len(lines) - 1, false
 }
 
 func allRows(lines []string) bool {
 	return !slices.ContainsFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" && !isTableLine(l) })
 }
 
-// unite keeps the rows of both sides. ok is false if two rows with one name differ in
-// something that no file decides.
-func (b *Base) unite(ours, theirs []string) (out []string, ok bool) {
-	out = slices.Clone(ours)
-	for _, row := range theirs {
-		name, file := rowSubject(row)
-		i := slices.IndexFunc(out, func(o string) bool {
-			oname, ofile := rowSubject(o)
-			return strings.TrimSpace(o) == strings.TrimSpace(row) || oname == name && ofile == file
-		})
+// sameRow finds the row of a list that is about what another one is about.
+func sameRow(list []string, row string) int {
+	name, file := rowSubject(row)
+	return slices.IndexFunc(list, func(o string) bool {
+		oname, ofile := rowSubject(o)
+		return strings.TrimSpace(o) == strings.TrimSpace(row) || oname == name && ofile == file
+	})
+}
+
+// unite keeps the rows of both sides, but for those that one side took out and the other left as they
+// were. ok is false if two rows with one name differ in something that no file decides, or if one side
+// took out what the other changed.
+func (b *Base) unite(c sides) (out []string, ok bool) {
+	gone := func(row string, other []string) (gone, changed bool) {
+		i := sameRow(c.base, row)
+		if !c.based || i < 0 || sameRow(other, row) >= 0 {
+			return false, false
+		}
+		same := strings.TrimSpace(c.base[i]) == strings.TrimSpace(row)
+		return same, !same
+	}
+	for _, row := range c.ours {
+		switch gone, changed := gone(row, c.theirs); {
+		case changed:
+			return nil, false
+		case !gone:
+			out = append(out, row)
+		}
+	}
+	for _, row := range c.theirs {
+		name, _ := rowSubject(row)
+		i := sameRow(out, row)
+		gone, changed := gone(row, c.ours)
 		switch {
+		case changed:
+			return nil, false
+		case gone:
 		case i < 0:
 			out = append(out, row)
 		case strings.TrimSpace(out[i]) == strings.TrimSpace(row):
