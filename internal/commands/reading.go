@@ -181,7 +181,10 @@ func show(c *call) error {
 		ref := c.Args().First()
 		if q, ok := b.OpenQuestion(ref); ok {
 			if asJSON {
-				return c.printJSON(q)
+				return c.printJSON(struct {
+					SchemaVersion int `json:"schema_version"`
+					skmb.OpenRow
+				}{1, q})
 			}
 			c.out("%s: %s", q.ID, q.Context)
 			c.out("patterns: %s", strings.Join(q.Patterns, ", "))
