@@ -70,25 +70,6 @@ func (c *collecting) batch(ctx context.Context) (*Batch, error) {
 	return b, nil
 }
 
-// moved is the cursor of a transcript behind what is settled, if it got further.
-func (r *reading) moved() (Cursor, bool) {
-	at := r.upTo
-	if r.wait != nil && r.wait.Offset < at.Offset {
-		at = *r.wait
-	}
-	if at.Offset < r.cursor.Offset || at.Offset == r.cursor.Offset && (at.Offset == 0 || r.cursor.Path == r.file.Path) {
-		return Cursor{}, false
-	}
-	cur := Cursor{Source: r.source.Name(), Path: r.file.Path, Session: cmp.Or(r.id, r.cursor.Session), Ended: cmp.Or(r.ended, r.cursor.Ended), Instead: r.instead, Head: r.head, HeadSize: r.size, Offset: at.Offset, Line: at.Line, Cwd: at.Cwd, Root: r.last}
-	for _, p := range r.prior {
-		if p.End <= at.Offset {
-			cur.Prior = append(cur.Prior, p)
-		}
-	}
-	cur.Prior = cur.Prior[max(0, len(cur.Prior)-maxPrior):]
-	return cur, true
-}
-
 // context ties every record to the turns before it: of its session, and of its project in other
 // sessions. Turns that were settled before are read again from their transcripts.
 func (c *collecting) context(ctx context.Context, b *Batch) error {

@@ -402,3 +402,23 @@ func TestSecretInTheBlock(t *testing.T) {
 	}
 	l.sound()
 }
+
+// A rule that a hand took out comes back by newer words alone.
+func TestOldWordsBringNothingBack(t *testing.T) {
+	l := learn(t)
+	ctx := context.Background()
+	if err := l.applies(l.plans(l.dir, "Run gofmt now.", Add, map[string]any{"instruction": "Run gofmt."}).Plan, 1); err != nil {
+		t.Fatal(err)
+	}
+	l.writes(l.dir, strings.Replace(l.file(l.dir), "- Run gofmt.\n", "", 1))
+	l.at = l.at.Add(time.Hour)
+	l.collected(CollectOptions{Processed: true})
+	c := chunkOf(t, must(l.Chunk(ctx, ChunkOptions{})).Chunks[0].Path)
+	if err := l.decides(1, decisionOf(c, Add, map[string]any{"instruction": "Run gofmt.", "restore_tombstone": true})); err != nil {
+		t.Fatal(err)
+	}
+	out := l.reconciles()
+	if len(out.Errors) != 1 || out.Errors[0].Code != "agentsmd/restore-unproved" || !strings.Contains(out.Errors[0].Message, "by hand") {
+		t.Errorf("%+v", out)
+	}
+}
