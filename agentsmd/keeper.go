@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"assent/boundary"
 	"assent/repo"
@@ -135,6 +136,9 @@ func cleanPath(path string) (string, error) {
 func (k *Keeper) project(ctx context.Context, dir string, s *State) (p Project, ok bool, err error) {
 	if dir, err = cleanPath(dir); err != nil {
 		return p, false, err
+	}
+	if !utf8.ValidString(dir) {
+		return p, false, fault("no-directory", "rename it", "%q is not UTF-8, and no record can name it", dir)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

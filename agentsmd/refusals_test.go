@@ -77,6 +77,10 @@ var refusalCases = []struct {
 	code, name string
 	call       func(l *learner) error
 }{
+	{"no-directory", "a name that is not UTF-8", func(l *learner) error {
+		_, err := l.Withdraw(context.Background(), OwnOptions{Rule: "Run gofmt.", Dir: filepath.Join(l.dir, "\xff"), Said: Said{Words: "away"}})
+		return err
+	}},
 	{"include", "no file", func(l *learner) error {
 		_, err := l.Collect(context.Background(), CollectOptions{QuotaMin: -1, Files: []string{filepath.Join(l.dir, "none.jsonl")}})
 		return err

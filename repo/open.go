@@ -40,6 +40,8 @@ var (
 	ErrNoRepo   = errors.New("not inside a Git repository: run this in one, or name one with -C DIR")
 	ErrUnsafe   = errors.New("this repository is refused by Git")
 	ErrNoBranch = errors.New("there is no commit yet")
+
+	ErrLineBreak = errors.New("a repository whose path has a line break is not supported: rename the directory")
 )
 
 // Open asks Git about the repository that holds dir. env is as os.Environ gives it.
@@ -64,6 +66,9 @@ func Open(ctx context.Context, dir string, env []string) (*Repo, error) {
 	}
 	if len(lines) < 5 {
 		return nil, err
+	}
+	if len(lines) > 6 {
+		return nil, fmt.Errorf("%w: %q", ErrLineBreak, dir)
 	}
 	r.Shallow, r.format = lines[1] == "true", lines[2]
 	r.GitDir = lines[3]

@@ -477,3 +477,18 @@ func FuzzParseTree(f *testing.F) {
 		}
 	})
 }
+
+// Git's answer cannot be told apart where a path has line breaks.
+func TestOpenLineBreak(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a\nb")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Skip(err)
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1"}
+	if out, err := Run(context.Background(), Command{Name: "git", Args: []string{"init", "-q"}, Dir: dir, Env: env}); err != nil || out.Code != 0 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if _, err := Open(context.Background(), dir, env); !errors.Is(err, ErrLineBreak) {
+		t.Errorf("got %v", err)
+	}
+}
