@@ -412,3 +412,22 @@ func (l *learner) decidesFor(run string, decisions ...map[string]any) error {
 	_, err = l.SubmitDecisions(context.Background(), bytes.NewReader(data), run, 1, boundary.Door{})
 	return err
 }
+
+// What is blocked contradicts nothing.
+func TestNoContradictionByTheDead(t *testing.T) {
+	l := learn(t)
+	if err := l.applies(l.plans(l.dir, "Run all tests now.", Add, map[string]any{"instruction": "Run all tests."}).Plan, 1); err != nil {
+		t.Fatal(err)
+	}
+	p := l.plans(l.dir, "Only some tests.", Add, map[string]any{"instruction": "Run some tests."})
+	if _, err := l.Reject(context.Background(), p.Plan, []int{1}, "no"); err != nil {
+		t.Fatal(err)
+	}
+	c := chunkOf(t, l.says(l.dir, "Only the tests of what changed.").Chunks[0].Path)
+	if err := l.decides(1, decisionOf(c, Replace, map[string]any{"existing_instruction": "Run all tests.", "instruction": "Run some tests."}), decisionOf(c, Add, map[string]any{"instruction": "run ALL tests."})); err != nil {
+		t.Fatal(err)
+	}
+	if out := l.reconciles(); out.Exit != 0 || len(out.Items) != 0 || len(out.Settled) != 2 {
+		t.Errorf("%d, %+v", out.Exit, out)
+	}
+}
