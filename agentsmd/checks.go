@@ -209,14 +209,15 @@ var ruleRows = []ruleCheck{
 			}
 			for _, r := range f.block.Rules {
 				why := boundary.Unsafe(r.Text, "rule")
+				key := r.Text
 				if what := boundary.Secret(r.Text); what != "" {
-					why = "holds " + what
+					why, key = "holds "+what, digest([]byte(r.Text)) // a report is no place for it
 				}
 				if n := utf8.RuneCountInString(r.Text); why == "" && n > maxRule {
 					why = fmt.Sprintf("has %d characters, and %d are the most", n, maxRule)
 				}
 				if why != "" {
-					p.Report(finding.Finding{Path: f.path, Start: f.at(r.Lines.Start), Key: r.Text, Message: "the rule " + why, Fix: "reword it, then " + f.settle()})
+					p.Report(finding.Finding{Path: f.path, Start: f.at(r.Lines.Start), Key: key, Message: "the rule " + why, Fix: "reword it, then " + f.settle()})
 				}
 			}
 			return nil

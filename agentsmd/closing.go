@@ -176,7 +176,12 @@ func publishes(known *Published, o *outcome, plan *Plan) (p Published, ok bool) 
 	if same && (len(after.Foreign) == 0 || j.State == Current) { // with foreign lines only where they were adopted
 		p.Body, p.Rules = digest(after.Body()), have
 	}
-	p.Rules = slices.DeleteFunc(slices.Clone(p.Rules), func(r string) bool { return boundary.Secret(r) != "" }) // it is not for us to keep
+	p.Rules = slices.Clone(p.Rules)
+	for _, r := range after.Rules {
+		if boundary.Secret(r.Text) != "" { // it is not for us to keep
+			p.Rules = slices.DeleteFunc(p.Rules, func(k string) bool { return k == r.Key() })
+		}
+	}
 	return p, true
 }
 

@@ -363,9 +363,14 @@ func TestIdent(t *testing.T) {
 // A credential that somebody wrote into the block comes into none of our files, and what cannot be seen is
 // not agreed to.
 func TestSecretInTheBlock(t *testing.T) {
+	for _, key := range []string{"ghp_" + strings.Repeat("a1b2", 9), "AKIA" + strings.Repeat("A1B2", 4)} {
+		secretInTheBlock(t, key)
+	}
+}
+
+func secretInTheBlock(t *testing.T, key string) {
 	l := learn(t)
 	ctx := context.Background()
-	key := "ghp_" + strings.Repeat("a1b2", 9)
 	rule := "Use the token " + key + " always."
 	l.writes(l.dir, block(rule))
 	confirm := func(s approval.Statement) (approval.Given, error) {
@@ -388,7 +393,7 @@ func TestSecretInTheBlock(t *testing.T) {
 			return err
 		}
 		data, err := os.ReadFile(name)
-		if bytes.Contains(data, []byte(key)) {
+		if bytes.Contains(bytes.ToLower(data), []byte(strings.ToLower(key))) {
 			t.Errorf("%s has it", name)
 		}
 		return err
