@@ -95,12 +95,14 @@ func (k *Keeper) Chunk(ctx context.Context, o ChunkOptions) (Chunked, error) {
 		if err != nil {
 			return err
 		}
-		if kept := sound(&tx.Reader, s, run, sum); kept != nil && len(decided) > 0 && !o.Again {
-			for _, c := range kept.Chunks {
-				result(c)
+		if len(decided) > 0 && !o.Again {
+			if kept, err := readChunks(&tx.Reader, s, run, sum); err == nil { // damaged ones are cut anew
+				for _, c := range kept.Chunks {
+					result(c)
+				}
+				out.Warnings = append(out.Warnings, fmt.Sprintf("the chunks stay as they are: something was submitted about %d of them; to drop that and cut anew: agentsmd chunk --again", len(decided)))
+				return nil
 			}
-			out.Warnings = append(out.Warnings, fmt.Sprintf("the chunks stay as they are: something was submitted about %d of them; to drop that and cut anew: agentsmd chunk --again", len(decided)))
-			return nil
 		}
 		for i := range chunks {
 			c := &chunks[i]
@@ -131,20 +133,6 @@ func (k *Keeper) Chunk(ctx context.Context, o ChunkOptions) (Chunked, error) {
 		return record(tx, s, f.Digest, AuditEntry{Call: call, Run: run, At: k.now(), Event: "chunked", Effects: []Effect{{Op: opManifest, ID: run, Text: digest(data)}}})
 	})
 	return out, err
-}
-
-// sound is the manifest of a run whose chunks are what was written; nil: it has none.
-func sound(r *store.Reader, s *State, run, batch string) *Manifest {
-	m, err := readManifest(r, s, run, batch)
-	if err != nil {
-		return nil
-	}
-	for _, c := range m.Chunks {
-		if _, err := readChunk(r, m, c.Number); err != nil {
-			return nil
-		}
-	}
-	return m
 }
 
 func removeAll(tx *store.Tx, dir string) error {

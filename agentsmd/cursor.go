@@ -33,6 +33,29 @@ func (r *reading) waits(t Turn) {
 	}
 }
 
+// randomFile is a file that can be read at any place.
+type randomFile interface {
+	fs.File
+	io.ReaderAt
+}
+
+// openRegular opens a transcript that is still a regular file: what is none, such as a FIFO, is never
+// opened.
+func (f File) openRegular() (randomFile, bool) {
+	if info, err := fs.Stat(f.FS, f.Name); err != nil || !info.Mode().IsRegular() {
+		return nil, false
+	}
+	file, err := f.FS.Open(f.Name)
+	if err != nil {
+		return nil, false
+	}
+	at, ok := file.(randomFile)
+	if !ok {
+		file.Close()
+	}
+	return at, ok
+}
+
 // headOf is the digest of a file's first bytes, by which it is known again.
 func headOf(f File) (sum string, size int64, err error) {
 	file, err := f.FS.Open(f.Name)
@@ -48,11 +71,8 @@ func headOf(f File) (sum string, size int64, err error) {
 // sameHead reports whether a file begins as it did when a cursor was made, and has a line end before its
 // place.
 func sameHead(f File, cur Cursor) bool {
-	if info, err := fs.Stat(f.FS, f.Name); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	file, err := f.FS.Open(f.Name)
-	if err != nil {
+	file, ok := f.openRegular()
+	if !ok {
 		return false
 	}
 	defer file.Close()
@@ -61,12 +81,11 @@ func sameHead(f File, cur Cursor) bool {
 	if err != nil || n != cur.HeadSize || hex.EncodeToString(h.Sum(nil)) != cur.Head {
 		return false
 	}
-	at, ok := file.(io.ReaderAt)
-	if !ok || cur.Offset == 0 {
+	if cur.Offset == 0 {
 		return true
 	}
 	var last [1]byte
-	_, err = at.ReadAt(last[:], cur.Offset-1)
+	_, err = file.ReadAt(last[:], cur.Offset-1)
 	return err == nil && last[0] == '\n'
 }
 

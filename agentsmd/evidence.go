@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,20 +141,13 @@ func readEvents(ctx context.Context, rec *Record, o EvidenceOptions) (out Eviden
 
 // stillThere reports whether a transcript holds the bytes that a record was read from.
 func stillThere(f File, s SourceRef) bool {
-	if info, err := fs.Stat(f.FS, f.Name); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	file, err := f.FS.Open(f.Name)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	at, ok := file.(io.ReaderAt)
+	file, ok := f.openRegular()
 	if !ok {
 		return false
 	}
+	defer file.Close()
 	h := sha256.New()
-	n, err := io.Copy(h, io.NewSectionReader(at, s.ByteStart, s.ByteEnd-s.ByteStart))
+	n, err := io.Copy(h, io.NewSectionReader(file, s.ByteStart, s.ByteEnd-s.ByteStart))
 	return err == nil && n == s.ByteEnd-s.ByteStart && hex.EncodeToString(h.Sum(nil)) == s.SHA256
 }
 

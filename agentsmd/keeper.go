@@ -388,6 +388,20 @@ func readChunk(r *store.Reader, m *Manifest, number int) (*Chunk, error) {
 	return c, readDocument("chunk", f.Data, c)
 }
 
+// readChunks reads a manifest, and holds all of its chunks to it.
+func readChunks(r *store.Reader, s *State, run, batch string) (*Manifest, error) {
+	m, err := readManifest(r, s, run, batch)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range m.Chunks {
+		if _, err := readChunk(r, m, c.Number); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
 func null(s string) *string {
 	if s == "" {
 		return nil

@@ -146,14 +146,9 @@ func (r *reconciling) open() error {
 	if err := r.k.homeOf(r.batch); err != nil {
 		return err
 	}
-	m, err := readManifest(&r.tx.Reader, s, r.o.Run, r.sum)
+	m, err := readChunks(&r.tx.Reader, s, r.o.Run, r.sum)
 	if err != nil {
 		return err
-	}
-	for _, c := range m.Chunks {
-		if _, err := readChunk(&r.tx.Reader, m, c.Number); err != nil {
-			return err
-		}
 	}
 	for _, id := range r.batch.RecordIDs {
 		if _, done := slices.BinarySearch(s.Processed, id); done {

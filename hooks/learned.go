@@ -5,7 +5,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"assent/agentsmd"
 	"assent/config"
@@ -38,19 +37,19 @@ func learned(t *lint.Target, r *repo.Repo, depends func()) []finding.Check {
 	o.Named = func(ctx context.Context) (finding.Tree, []string, error) { return named(ctx, t, r) }
 	if t.Mode == lint.ModeStaged || t.Mode == lint.ModeWorktree {
 		o.Origins = func(ctx context.Context) (*agentsmd.Origins, error) { return origins(ctx, r) }
-		heads := []string{"CHERRY_PICK_HEAD"} // what it brings is another commit's
+		var others []string
 		if t.Mode == lint.ModeWorktree {
 			if t.Trusted() != nil {
 				o.Also = append(o.Also, t.Trusted())
 			}
-			heads = append(heads, "MERGE_HEAD")
+			others = r.MergeHeads()
 		}
-		for _, name := range heads {
-			lines, _ := os.ReadFile(filepath.Join(r.GitDir, name)) // a merge of several has one on each line
-			for _, id := range strings.Fields(string(lines)) {
-				if other, err := r.Commit(context.Background(), id); err == nil {
-					o.Also = append(o.Also, other)
-				}
+		if _, err := os.Lstat(filepath.Join(r.GitDir, "CHERRY_PICK_HEAD")); err == nil { // what it brings is another commit's
+			others = append(others, "CHERRY_PICK_HEAD")
+		}
+		for _, id := range others {
+			if other, err := r.Commit(context.Background(), id); err == nil {
+				o.Also = append(o.Also, other)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"assent/finding"
 	"assent/internal/budget"
 )
 
@@ -212,6 +213,20 @@ func TestBasisBehindComments(t *testing.T) {
 	for _, before := range []string{"", "\n", "---\n", "# why\n\n---\n# so\n"} {
 		if got := ParseBasis("```yaml\n" + before + "decision_basis:\n  patterns: F\n```\n"); len(got) != 1 || got[0].Values["patterns"] != "F" {
 			t.Errorf("%q: %+v", before, got)
+		}
+	}
+}
+
+// A trailer that may mean several records names none.
+func TestAnAmbiguousTrailer(t *testing.T) {
+	s := setting(put(other, record("SKMB-2026-06-12-001")), addRow("SKMB-2026-06-11-003", rowOf("SKMB-2026-06-12-001")))
+	for ref, want := range map[string]string{"SKMB-001": "may mean", "SKMB-2026-06-12-001": "", "SKMB-099": "is no record"} {
+		pass := finding.Pass{New: s.tree, Commits: func() ([]finding.Commit, error) {
+			return []finding.Commit{{Message: "x\n\nSKMB: " + ref + "\n"}}, nil
+		}}
+		found := finding.Run(CommitChecks(Options{Roots: []string{root}}), pass).Findings
+		if want == "" && len(found) != 0 || want != "" && (len(found) != 1 || found[0].Code != trailerMissing || !strings.Contains(found[0].Message, want)) {
+			t.Errorf("%s: %+v", ref, found)
 		}
 	}
 }
